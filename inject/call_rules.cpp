@@ -122,7 +122,7 @@ bool may_control_device(std::uint64_t command) {
 bool overlaps(const std::vector<Range>& ranges, std::uint64_t start, std::uint64_t bytes) {
   constexpr std::uint64_t kEnd = std::uint64_t{1} << 63;
   if (start >= kEnd || bytes >= kEnd) return true;
-  const std::uint64_t end = start + bytes + kPageBytes;
+  const std::uint64_t end = start + bytes + page_bytes();
   return std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) {
     return start < range.end().value && range.start.value < end;
   });

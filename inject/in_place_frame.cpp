@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "inject/stub.h"
 
 namespace heapattach {

@@ -15,7 +15,7 @@
 #include "attach/base/fd.h"
 #include "attach/base/guardian.h"
 #include "attach/base/interrupt.h"
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "inject/choose_thread.h"
 #include "inject/padding.h"
 #include "inject/ptrace_control.h"

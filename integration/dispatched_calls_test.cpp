@@ -32,7 +32,7 @@ Range library_code(pid_t pid) {
   for (const Mapping& mapping : map->mappings()) {
     const bool is_library = mapping.path.find("/libc.so.6") != std::string::npos;
     if (is_library && mapping.executable) {
-      return {mapping.range.start, mapping.range.bytes - kPageBytes};
+      return {mapping.range.start, mapping.range.bytes - page_bytes()};
     }
   }
   return {};

@@ -50,7 +50,7 @@ using Piece = std::span<std::byte>;
 class SpareMemory {
  public:
   std::byte* take(std::size_t bytes, std::size_t used) {
-    const std::size_t size = rounded_up(bytes, kPageBytes);
+    const std::size_t size = rounded_up(bytes, page_bytes());
     const std::size_t wanted =
         std::min(rounded_up(used, kHugePageBytes), size / kHugePageBytes * kHugePageBytes);
     std::byte* const memory = map_aligned(size);
@@ -60,7 +60,7 @@ class SpareMemory {
   }
 
   void give(std::byte* memory, std::size_t bytes, std::size_t used) noexcept {
-    const std::size_t size = rounded_up(bytes, kPageBytes);
+    const std::size_t size = rounded_up(bytes, page_bytes());
     const std::size_t kept = kReuses ? std::min(used, size) / kHugePageBytes * kHugePageBytes : 0;
     if (kept < size) munmap(memory + kept, size - kept);
     if (kept > 0) keep({memory, kept});

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -19,6 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "attach/arch/addresses.h"
+#include "attach/base/page.h"
 #include "attach/core/core_map.h"
 #include "attach/sandbox/open_file.h"
 
@@ -26,9 +29,6 @@ namespace heapattach {
 
 namespace {
 
-// The user half of the address space with five levels of page tables. Above it the kernel maps only
-// vsyscall, which is not memory of the process.
-constexpr std::uint64_t kAddressEnd = std::uint64_t{1} << 56;
 constexpr std::uint64_t kMostNoteBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMostHeaders = 1 << 24;
 
@@ -198,19 +198,26 @@ class CoreLoader {
     };
     core_.map_ = core_map(segments_, std::move(core_.notes_.files), begins_as_elf);
     core_.notes_.files.clear();
-    name_vdso();
+    std::vector<Mapping> mappings = core_.map_.mappings();
+    name_vdso(mappings);
+    core_.map_ = MemoryMap(std::move(mappings), page_bytes_there());
+  }
+
+  // The page size where the process ran. This machine's if the file does not contain it.
+  [[nodiscard]] std::uint64_t page_bytes_there() const {
+    const auto bytes = core_.told_by_kernel(AT_PAGESZ);
+    const bool is_one = bytes && std::has_single_bit(*bytes) && *bytes >= kLeastPageBytes;
+    return is_one ? *bytes : page_bytes();
   }
 
   // The vdso has no file to take a name from.
-  void name_vdso() {
+  void name_vdso(std::vector<Mapping>& mappings) const {
     const auto at = core_.told_by_kernel(AT_SYSINFO_EHDR);
     if (!at) return;
-    std::vector<Mapping> mappings = core_.map_.mappings();
     for (Mapping& mapping : mappings) {
       const bool is_it = mapping.range.contains(RemoteAddr{*at}) && mapping.is_anonymous();
       if (is_it) mapping.path = "[vdso]";
     }
-    core_.map_ = MemoryMap(std::move(mappings));
   }
 
   CoreFile& core_;

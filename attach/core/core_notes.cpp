@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <sys/procfs.h>
 
+#include "attach/arch/addresses.h"
 #include "attach/stop/registers.h"
 #include "attach/stop/vector_registers.h"
 
@@ -17,8 +18,6 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// The user half of the address space, also with five levels of page tables.
-constexpr std::uint64_t kAddressEnd = std::uint64_t{1} << 56;
 constexpr std::size_t kMostAuxv = 1 << 16;
 constexpr std::size_t kMostFaults = 20;
 

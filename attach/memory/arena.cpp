@@ -27,7 +27,7 @@ void touch(std::span<std::byte> bytes) {
 #ifdef MADV_POPULATE_WRITE
   if (madvise(bytes.data(), bytes.size(), MADV_POPULATE_WRITE) == 0) return;  // since Linux 5.14
 #endif
-  for (std::size_t at = 0; at < bytes.size(); at += kPageBytes) {
+  for (std::size_t at = 0; at < bytes.size(); at += page_bytes()) {
     *static_cast<volatile std::byte*>(&bytes[at]) = std::byte{0};
   }
 }
@@ -53,7 +53,7 @@ Result<Arena> Arena::reserve(std::size_t bytes, std::size_t touched) {
   if (bytes > SIZE_MAX / 2) {
     return Error{ErrorKind::Os, fmt::format("an arena of {} bytes", bytes), ENOMEM};
   }
-  const std::size_t size = std::max(rounded_up(bytes, kPageBytes), kPageBytes);
+  const std::size_t size = std::max(rounded_up(bytes, page_bytes()), page_bytes());
   // In whole huge pages, as memory that is used again comes in these.
   const std::size_t now = std::min(rounded_up(touched, kHugePageBytes), size);
   void* const begin = fault_at(FaultPoint::MapArena) ? nullptr : take_addresses(size, now);
@@ -76,8 +76,8 @@ void Arena::clear(std::span<std::byte> part) noexcept {
     if (!part.empty()) std::memset(part.data(), 0, part.size());
     return;
   }
-  const std::size_t before = rounded_up(from, kPageBytes) - from;
-  const std::size_t pages = (part.size() - before) / kPageBytes * kPageBytes;
+  const std::size_t before = rounded_up(from, page_bytes()) - from;
+  const std::size_t pages = (part.size() - before) / page_bytes() * page_bytes();
   std::memset(part.data(), 0, before);
   if (madvise(part.data() + before, pages, MADV_DONTNEED) != 0) {
     std::memset(part.data() + before, 0, pages);
@@ -87,12 +87,12 @@ void Arena::clear(std::span<std::byte> part) noexcept {
 }
 
 void Arena::use_small_pages(std::span<std::byte> part) noexcept {
-  const auto from = rounded_up(static_cast<std::size_t>(part.data() - begin_), kPageBytes);
+  const auto from = rounded_up(static_cast<std::size_t>(part.data() - begin_), page_bytes());
   const auto end = static_cast<std::size_t>(part.data() - begin_) + part.size();
-  if (from + kPageBytes > end) return;
+  if (from + page_bytes() > end) return;
   // Without it, the same is done with more memory.
   static_cast<void>(
-      madvise(begin_ + from, (end - from) / kPageBytes * kPageBytes, MADV_NOHUGEPAGE));
+      madvise(begin_ + from, (end - from) / page_bytes() * page_bytes(), MADV_NOHUGEPAGE));
 }
 
 void Arena::reset() noexcept {

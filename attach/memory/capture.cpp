@@ -74,7 +74,7 @@ Result<std::vector<Capture::Piece>> Capture::place(std::span<const Range> ranges
     if (range.bytes == 0) continue;
     HA_CHECK(range.start <= range.end());
     const bool adjoins = !placed.empty() && placed.back().range.end() == range.start;
-    const std::size_t alignment = range.bytes >= kLarge ? kPageBytes : kAlignment;
+    const std::size_t alignment = range.bytes >= kLarge ? kLeastPageBytes : kAlignment;
     if (!adjoins) used += (range.start.value - used) % alignment;
     if (used > room.size() || range.bytes > room.size() - used) {
       return Error{ErrorKind::Os,

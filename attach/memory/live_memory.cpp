@@ -190,8 +190,8 @@ class LiveMemory::Worker {
   // Continues after the page that cannot be read.
   void skip_page() {
     const RemoteAddr from = at();
-    const std::size_t gap =
-        std::min<std::size_t>(local_[first_].iov_len, kPageBytes - from.value % kPageBytes);
+    const std::size_t gap = std::min<std::size_t>(local_[first_].iov_len,
+                                                  kLeastPageBytes - from.value % kLeastPageBytes);
     std::fill_n(static_cast<std::byte*>(local_[first_].iov_base), gap, std::byte{0});
     add_hole(holes_, {from, gap});
     advance(gap);

@@ -32,7 +32,7 @@ Result<std::vector<Range>> MemoryReader::copy_all(std::span<const Copy> copies,
       if (got.error().kind != ErrorKind::Fault) return got.error();
       const RemoteAddr at = copy.from + done;
       const std::size_t gap =
-          std::min<std::size_t>(rest.size(), kPageBytes - at.value % kPageBytes);
+          std::min<std::size_t>(rest.size(), kLeastPageBytes - at.value % kLeastPageBytes);
       std::fill_n(rest.begin(), gap, std::byte{0});
       holes.push_back({at, gap});
       done += gap;

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "attach/base/page.h"
+
 namespace heapattach {
 
 namespace {
@@ -69,13 +71,13 @@ PageState page_state(std::uint64_t entry) {
 
 Result<std::vector<PageState>> read_pages(const Process& process, Range range) {
   const Fd file = HA_TRY(process.open_file("pagemap", O_RDONLY));
-  std::vector<std::uint64_t> entries(range.bytes / kPageBytes);
+  std::vector<std::uint64_t> entries(range.bytes / page_bytes());
   const std::size_t wanted = entries.size() * sizeof(std::uint64_t);
   std::vector<std::byte> bytes(wanted);
   std::size_t done = 0;
   while (done < wanted) {
     const auto at =
-        static_cast<off_t>(range.start.value / kPageBytes * sizeof(std::uint64_t) + done);
+        static_cast<off_t>(range.start.value / page_bytes() * sizeof(std::uint64_t) + done);
     const auto got = ::pread(file.get(), bytes.data() + done, wanted - done, at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return os_error("reading pagemap", errno);

@@ -4,7 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include "attach/base/page.h"
 #include "attach/process/memory_map.h"
 #include "attach/process/process.h"
 

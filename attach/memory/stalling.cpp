@@ -193,9 +193,9 @@ StallingMemory::Part StallingMemory::part_within(const Mapped& mapped, Range ran
   constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
   const std::uint64_t there = mapped.has_userfaults ? kPresent : kPresent | kSwapped;
   std::array<std::uint64_t, 512> pages{};
-  const std::uint64_t first = range.start.value / kPageBytes;
+  const std::uint64_t first = range.start.value / page_bytes();
   const std::uint64_t count = std::min<std::uint64_t>(
-      (range.end().value + kPageBytes - 1) / kPageBytes - first, pages.size());
+      (range.end().value + page_bytes() - 1) / page_bytes() - first, pages.size());
   const ssize_t got = pread(pagemap_.get(), pages.data(), count * sizeof pages[0],
                             static_cast<off_t>(first * sizeof pages[0]));
   if (got < static_cast<ssize_t>(sizeof pages[0])) return {range.bytes, true};
@@ -203,7 +203,7 @@ StallingMemory::Part StallingMemory::part_within(const Mapped& mapped, Range ran
   const auto is_there = [&](std::size_t i) { return (pages[i] & there) != 0; };
   std::size_t same = 1;
   while (same < known && is_there(same) == is_there(0)) ++same;
-  const std::uint64_t end = std::min(range.end().value, (first + same) * kPageBytes);
+  const std::uint64_t end = std::min(range.end().value, (first + same) * page_bytes());
   return {end - range.start.value, !is_there(0)};
 }
 

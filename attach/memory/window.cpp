@@ -27,7 +27,7 @@ namespace heapattach {
 namespace {
 
 // Large enough for what is read in order, small enough for what is not.
-constexpr std::size_t kLeastChunk = std::size_t{8} * kPageBytes;
+constexpr std::size_t kLeastChunkPages = 8;
 // Each present chunk is a mapping, of which a process may have 65530 (max_map_count).
 constexpr std::size_t kMostChunks = 8192;
 constexpr std::size_t kFewestChunks = 64;
@@ -45,12 +45,13 @@ Result<std::unique_ptr<Window>> Window::open(Fd mem,
   places.reserve(ranges.size());
   std::size_t bytes = 0;
   for (const Range& range : ranges) {
-    const std::size_t in_page = range.start.value % kPageBytes;
+    const std::size_t in_page = range.start.value % page_bytes();
     HA_CHECK(range.start <= range.end() && range.bytes < SIZE_MAX / 4 - bytes);
     places.push_back({range, bytes + in_page});
-    bytes += (in_page + range.bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+    bytes += (in_page + range.bytes + page_bytes() - 1) / page_bytes() * page_bytes();
   }
-  const std::size_t least = std::max(kLeastChunk, std::bit_ceil(limit / kMostChunks));
+  const std::size_t least =
+      std::max(kLeastChunkPages * page_bytes(), std::bit_ceil(limit / kMostChunks));
   bytes = std::max((bytes + least - 1) / least * least, least);
   void* const mapped =
       fault_at(FaultPoint::MapArena)
@@ -70,7 +71,7 @@ Window::Window(
       places_(std::move(places)),
       begin_(begin),
       bytes_(bytes),
-      chunk_bytes_(std::max(kLeastChunk, std::bit_ceil(limit / kMostChunks))),
+      chunk_bytes_(std::max(kLeastChunkPages * page_bytes(), std::bit_ceil(limit / kMostChunks))),
       owner_(getpid()),
       is_here_(bytes / chunk_bytes_),
       ring_(std::max(limit / chunk_bytes_, kFewestChunks)) {
@@ -148,7 +149,7 @@ void Window::read_chunk(std::size_t chunk, std::byte* into) {
         at += static_cast<std::size_t>(got);
         continue;
       }
-      const std::size_t page = std::min(kPageBytes - from % kPageBytes, end - at);
+      const std::size_t page = std::min(page_bytes() - from % page_bytes(), end - at);
       unread_.fetch_add(page);
       at += page;
     }

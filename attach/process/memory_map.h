@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attach/base/page.h"
 #include "attach/base/remote_addr.h"
 #include "attach/base/result.h"
 
@@ -31,14 +32,19 @@ struct Mapping {
 class MemoryMap {
  public:
   MemoryMap() = default;
-  explicit MemoryMap(std::vector<Mapping> sorted) : mappings_(std::move(sorted)) {}
+  // `page_bytes` is the page size of the machine that the process runs on, or ran on.
+  explicit MemoryMap(std::vector<Mapping> sorted,
+                     std::uint64_t page_bytes = heapattach::page_bytes())
+      : mappings_(std::move(sorted)), page_bytes_(page_bytes) {}
 
   [[nodiscard]] const std::vector<Mapping>& mappings() const { return mappings_; }
   // The mapping that contains `at`, or null.
   [[nodiscard]] const Mapping* find(RemoteAddr at) const;
+  [[nodiscard]] std::uint64_t page_bytes() const { return page_bytes_; }
 
  private:
   std::vector<Mapping> mappings_;
+  std::uint64_t page_bytes_ = heapattach::page_bytes();
 };
 
 // Parses the text of /proc/<pid>/maps. Fails with Malformed, which names the line.

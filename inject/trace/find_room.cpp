@@ -13,7 +13,7 @@ constexpr std::uint64_t kLowest = 0x20000;
 constexpr std::uint64_t kHighest = 0x7fff00000000;
 // Less than 2 GiB: what is around the addresses must be in reach, too.
 constexpr std::uint64_t kReach = 0x7ff00000;
-constexpr std::uint64_t kGuard = 16 * kPageBytes;
+constexpr std::uint64_t kGuard = std::uint64_t{64} << 10;
 
 // The room at the upper end of the gap up to `upper`, which is not next to memory that grows
 // upwards.
@@ -24,7 +24,7 @@ std::optional<std::uint64_t> room_below(std::uint64_t gap_begin,
   const std::uint64_t begin = std::max(gap_begin + kGuard, allowed.start.value);
   const std::uint64_t end = std::min(gap_end - kGuard, allowed.end().value);
   if (gap_end < gap_begin + 2 * kGuard || end < begin || end - begin < bytes) return std::nullopt;
-  return (end - bytes) & ~(kPageBytes - 1);
+  return (end - bytes) & ~(page_bytes() - 1);
 }
 
 }  // namespace

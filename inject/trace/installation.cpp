@@ -84,7 +84,7 @@ constexpr std::uint64_t kPopulatedAtOnce = std::uint64_t{8} << 20;
 Result<void> check_memory(const Process& target, const InstallOptions& options) {
   constexpr std::uint64_t kEntryBytes = 8;  // of the page tables
   const std::uint64_t mapped = blob_bytes() + kRingHeadBytes + 2 * options.ring_bytes;
-  const RecorderNeed need{.target_bytes = blob_bytes() + mapped / kPageBytes * kEntryBytes,
+  const RecorderNeed need{.target_bytes = blob_bytes() + mapped / page_bytes() * kEntryBytes,
                           .own_bytes = kRingHeadBytes + options.ring_bytes};
   const auto obstacle = obstacle_to_recorder(HA_TRY(clone_facts(target)), need);
   if (obstacle) return impossible(*obstacle);

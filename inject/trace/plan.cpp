@@ -127,7 +127,7 @@ class Planner {
     const RemoteAddr base{head.base};
     auto moved = move_entry(disassembler, entry.code, entry.at, base + head.trampoline[number]);
     if (!moved) return std::move(moved).error().context(entry.name).advise(kAdvice);
-    if (entry.at.value % kPageBytes > kPageBytes - kJumpBytes) {
+    if (entry.at.value % page_bytes() > page_bytes() - kJumpBytes) {
       return impossible(fmt::format("{}: its first bytes are on two pages", entry.name));
     }
     std::copy(moved->code.begin(), moved->code.end(),
@@ -182,7 +182,7 @@ Error impossible(std::string why) {
 }
 
 Result<void> check_entry(const Disassembler& disassembler, const Entry& entry) {
-  auto moved = move_entry(disassembler, entry.code, entry.at, entry.at + kPageBytes);
+  auto moved = move_entry(disassembler, entry.code, entry.at, entry.at + kLeastPageBytes);
   if (!moved) return std::move(moved).error().context(entry.name).advise(kAdvice);
   return {};
 }

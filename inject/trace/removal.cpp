@@ -246,7 +246,7 @@ Clock::time_point end_of_patience() {
 }  // namespace
 
 std::uint64_t blob_bytes() {
-  return kBlobCodeBytes + ((sizeof(BlobControl) + kPageBytes - 1) & ~(kPageBytes - 1));
+  return kBlobCodeBytes + ((sizeof(BlobControl) + page_bytes() - 1) & ~(page_bytes() - 1));
 }
 
 Remains find_mapped(const MemoryMap& map, const MemoryReader& memory) {

@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "attach/base/page.h"
 #include "inject/trace/blob.h"
 
 namespace heapattach::trace {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 
 namespace heapattach {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 
 namespace heapattach::snapshot {
 

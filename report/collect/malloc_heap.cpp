@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/base/page.h"
 #include "attach/memory/resident.h"
 #include "symbols/malloc/allocators.h"
 #include "symbols/malloc/both.h"
@@ -41,7 +42,7 @@ void add_parts(Range range,
   std::size_t first = 0;
   std::size_t end = 0;  // of the pages to add; first if there are none yet
   const auto flush = [&] {
-    add_range({range.start + first * kPageBytes, (end - first) * kPageBytes}, parts);
+    add_range({range.start + first * page_bytes(), (end - first) * page_bytes()}, parts);
   };
   for (std::size_t i = 0; i < pages.size(); ++i) {
     if (!is_wanted(pages[i])) continue;
@@ -200,7 +201,7 @@ std::optional<std::uint64_t> resident_bytes(const Target& target) {
   unsigned long long all = 0;
   unsigned long long resident = 0;
   if (std::sscanf(text->c_str(), "%llu %llu", &all, &resident) != 2) return std::nullopt;
-  return resident * kPageBytes;
+  return resident * page_bytes();
 }
 
 std::uint64_t most_used_bytes(const Target& target) {
@@ -220,7 +221,7 @@ Result<std::vector<Range>> touched_parts(const Process& process,
   constexpr std::uint64_t kSlice = std::uint64_t{1} << 30;
   std::vector<Range> parts;
   for (const Range& range : ranges) {
-    if (range.bytes < kSmall || range.start.value % kPageBytes != 0) {
+    if (range.bytes < kSmall || range.start.value % page_bytes() != 0) {
       parts.push_back(range);
       continue;
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "attach/base/page.h"
+
 namespace heapattach::snapshot {
 
 namespace {
@@ -79,10 +81,10 @@ class Accounting {
       count.pages += 1;
       count.own += page.is_own ? 1 : 0;
       count.shared += page.is_present && !page.is_own ? 1 : 0;
-      at = at + kPageBytes;
+      at = at + page_bytes();
     }
     const std::array<MemoryUse, 3> uses{MemoryUse::BlocksInUse, MemoryUse::FreeBlocks, rest};
-    std::uint64_t left = one.mapping.resident_bytes / kPageBytes;
+    std::uint64_t left = one.mapping.resident_bytes / page_bytes();
     std::array<std::uint64_t, 3> resident{};
     for (const auto pages : {&PageCount::own, &PageCount::shared}) {
       for (std::size_t i = 0; i < uses.size(); ++i) {
@@ -93,7 +95,7 @@ class Accounting {
     }
     resident[2] += left;  // appeared between the two readings
     for (std::size_t i = 0; i < uses.size(); ++i) {
-      add_to(uses[i], resident[i] * kPageBytes, counts[i].pages * kPageBytes);
+      add_to(uses[i], resident[i] * page_bytes(), counts[i].pages * page_bytes());
     }
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "symbols/boehm/layout.h"
+
 namespace heapattach::snapshot {
 
 namespace {
@@ -25,7 +27,8 @@ std::vector<Range> used_blocks(const boehm::BlockIndex& index) {
   ranges.reserve(index.blocks.size());
   for (const boehm::Block& block : index.blocks) {
     const std::uint64_t bytes = std::max<std::uint64_t>(block.objects, 1) * block.object_bytes;
-    ranges.push_back({block.start, (bytes + kPageBytes - 1) / kPageBytes * kPageBytes});
+    ranges.push_back({block.start, (bytes + boehm::kUsualBlockBytes - 1) / boehm::kUsualBlockBytes *
+                                       boehm::kUsualBlockBytes});
   }
   return merged(ranges);
 }

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <array>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "report/stacks/held_stacks.h"
 
 namespace heapattach::stacks {

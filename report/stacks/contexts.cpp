@@ -12,7 +12,7 @@
 #include <optional>
 #include <set>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 
 namespace heapattach::stacks {
 

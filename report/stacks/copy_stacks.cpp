@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "attach/base/page.h"
 #include "attach/base/team.h"
+#include "attach/base/word.h"
 #include "report/parallel.h"
 #include "report/stacks/needed_memory.h"
 #include "report/stacks/radix_sort.h"

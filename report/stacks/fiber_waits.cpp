@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <sys/epoll.h>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "report/stacks/held_stacks.h"
 
 namespace heapattach::stacks {

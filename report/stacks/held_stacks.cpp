@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "attach/base/near_search.h"
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "attach/process/expected_map.h"
 #include "report/stacks/copy_stacks.h"
 

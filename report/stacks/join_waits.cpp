@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "report/collect/held_heap.h"
 #include "report/stacks/awaited_objects.h"
 #include "report/stacks/needed_memory.h"

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "attach/process/near_mapping.h"
 #include "report/stacks/system_calls.h"
 

@@ -21,7 +21,7 @@
 #include <array>
 #include <vector>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 
 namespace heapattach::stacks {
 

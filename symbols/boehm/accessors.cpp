@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/boehm/accessor_patterns.h"
 
 // The expressions to find, for an argument p:

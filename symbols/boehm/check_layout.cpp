@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/boehm/blocks.h"
 
 namespace heapattach::boehm {

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "attach/base/word.h"
 #include "symbols/code/disassembler.h"
 #include "symbols/elf/function_ranges.h"
 
@@ -21,7 +22,6 @@ namespace {
 
 constexpr std::size_t kFewest = 20;  // functions that use the tables
 constexpr std::size_t kNone = ~std::size_t{0};
-constexpr std::uint64_t kWordBytes = 8;
 
 // In the code that pushes the stacks of all threads (pthread_stop_world.c, 7.2 to 8.3).
 constexpr std::string_view kMessage = "Collecting from unknown thread";

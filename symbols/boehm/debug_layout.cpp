@@ -15,7 +15,7 @@
 #include <elfutils/libdw.h>
 #include <fmt/format.h>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "attach/sandbox/sandbox.h"
 #include "symbols/elf/file_share.h"
 

@@ -37,7 +37,7 @@ std::vector<Range> plan_copy(const BlockIndex& index, const Layout& layout) {
   for (const Block& block : index.blocks) {
     std::uint64_t bytes = extent_bytes(block, layout);
     if (block.objects == 1 && has_no_pointers(block) && !may_hold_bitmaps(block)) {
-      bytes = std::min(bytes, kPageBytes);
+      bytes = std::min(bytes, kLeastPageBytes);
     }
     if (!ranges.empty() && ranges.back().end() == block.start) {
       ranges.back().bytes += bytes;

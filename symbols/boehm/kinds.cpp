@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 
 namespace heapattach::boehm {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 
 namespace heapattach::boehm {
 

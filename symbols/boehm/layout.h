@@ -9,6 +9,9 @@
 
 namespace heapattach::boehm {
 
+// The size of a block (HBLKSIZE) in the default configuration, whatever the page size is.
+inline constexpr std::uint64_t kUsualBlockBytes = 4096;
+
 // The layout of this build of the collector's data, as far as we need it. All offsets are in bytes.
 // It can come from any source, and is trusted only after check_layout().
 struct Layout {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 
 // mark_rts.c and gc_priv.h, the same in 7.2 to 8.3:
 //

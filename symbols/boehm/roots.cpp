@@ -54,7 +54,7 @@ void for_each_piece(const Range& range, const Capture& capture, const Visit& vis
         std::min<std::uint64_t>(capture.bytes_from(at).size(), range.end() - at));
     if (!bytes.empty()) visit(at, bytes);
     // What was not copied is whole pages, or the rest of one.
-    at = bytes.empty() ? RemoteAddr{(at.value | (kPageBytes - 1)) + 1} : at + bytes.size();
+    at = bytes.empty() ? RemoteAddr{(at.value | (kLeastPageBytes - 1)) + 1} : at + bytes.size();
   }
 }
 

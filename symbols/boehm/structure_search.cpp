@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/boehm/check_layout.h"
 #include "symbols/boehm/heap_memory.h"
 

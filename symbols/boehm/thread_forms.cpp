@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 
 // A form fits if every field holds what only such a field can hold. That tells the forms apart: one
 // read as another has a counter where a stack's end should be, or an address among the flags. Forms

@@ -22,22 +22,24 @@ bool is_plausible_id(Words words) {
 }
 
 // gcore marks a protected page as readable.
-bool is_guard(const Mapping& mapping) {
+bool is_guard(const Mapping& mapping, std::uint64_t page_bytes) {
   return mapping.is_anonymous() && !mapping.writable &&
-         (!mapping.readable || mapping.range.bytes == kPageBytes);
+         (!mapping.readable || mapping.range.bytes == page_bytes);
 }
 
 // The stacks that fibers may have: by the address of the protected page.
 std::unordered_map<std::uint64_t, Range> fiber_stacks(const MemoryMap& map) {
+  const std::uint64_t page_bytes = map.page_bytes();
   std::unordered_map<std::uint64_t, Range> stacks;
   const Mapping* before = nullptr;
   for (const Mapping& mapping : map.mappings()) {
     const bool is_memory = mapping.readable && mapping.writable && mapping.is_private &&
-                           mapping.is_anonymous() && mapping.range.bytes >= 4 * kPageBytes;
-    const bool is_guarded =
-        before != nullptr && is_guard(*before) && before->range.end() == mapping.range.start;
-    if (is_memory && is_guarded)
-      stacks.emplace((mapping.range.start - kPageBytes).value, mapping.range);
+                           mapping.is_anonymous() && mapping.range.bytes >= 4 * kLeastPageBytes;
+    const bool is_guarded = before != nullptr && is_guard(*before, page_bytes) &&
+                            before->range.end() == mapping.range.start;
+    if (is_memory && is_guarded) {
+      stacks.emplace((mapping.range.start - page_bytes).value, mapping.range);
+    }
     before = &mapping;
   }
   return stacks;
@@ -59,7 +61,7 @@ std::optional<Shape> shape_with(Words words, std::uint64_t base, const Range& st
     const std::uint64_t word = words[i];
     if (word <= stack.start.value || word > stack.end().value) continue;
     const bool is_top = word < stack.end().value && i + 1 < words.size() && words[i + 1] <= 1;
-    const bool is_bottom = (word - base) % kPageBytes == 0;
+    const bool is_bottom = (word - base) % kLeastPageBytes == 0;
     if (is_bottom && shape.stack_bottom == 0) {
       shape.stack_bottom = i * 8;
     } else if (is_top && shape.stack_top == 0) {

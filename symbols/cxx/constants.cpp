@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "attach/base/page.h"
 #include "symbols/elf/module_contents.h"
 
 namespace heapattach::cxx {
@@ -12,7 +11,7 @@ namespace {
 
 // Texts and tables, of two modules at a time.
 constexpr std::size_t kPieces = 4;
-constexpr std::size_t kPieceBytes = 16 * kPageBytes;
+constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 
 bool is_writable_at(const Module& module, RemoteAddr at) {
   const auto segments = module.segments();

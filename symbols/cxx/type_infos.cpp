@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/cxx/demangle.h"
 
 namespace heapattach::cxx {

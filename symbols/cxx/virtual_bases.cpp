@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/cxx/vtables.h"
 
 namespace heapattach::cxx {

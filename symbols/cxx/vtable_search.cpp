@@ -25,7 +25,7 @@
 #include <string_view>
 #include <utility>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/cxx/constants.h"
 #include "symbols/cxx/type_infos.h"
 #include "symbols/elf/module_contents.h"

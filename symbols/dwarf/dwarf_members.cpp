@@ -4,7 +4,7 @@
 #include <dwarf.h>
 #include <fmt/format.h>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/crystal/type_names.h"
 #include "symbols/dwarf/dwarf_reader.h"
 #include "symbols/dwarf/member_places.h"

@@ -6,7 +6,7 @@
 #include <dwarf.h>
 #include <fmt/format.h>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/crystal/type_names.h"
 
 namespace heapattach::types {

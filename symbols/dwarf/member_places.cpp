@@ -4,7 +4,7 @@
 
 #include <dwarf.h>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/dwarf/dwarf_names.h"
 #include "symbols/dwarf/dwarf_unit.h"
 

@@ -10,7 +10,7 @@
 #include <dwarf.h>
 #include <elf.h>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 
 // How a unit is made whole. Addresses are found by number in .debug_addr: the part of it that the
 // unit counts from is put into the image, so that the base is zero. What remains is the unit's

@@ -29,7 +29,7 @@ class Finder {
   // The environment of the process at `process`; nothing if it does not point back.
   [[nodiscard]] std::optional<Environment> of(std::uint64_t process, std::uint64_t at) const {
     if (at == 0 || at % 8 != 0) return std::nullopt;
-    const std::uint64_t bytes = kPageBytes - at % kPageBytes;
+    const std::uint64_t bytes = kLeastPageBytes - at % kLeastPageBytes;
     const auto words = read_words(RemoteAddr{at}, bytes, memory_);
     if (std::find(words.begin(), words.end(), process) == words.end()) return std::nullopt;
     Environment found{{RemoteAddr{at}, bytes}, {}};

@@ -33,6 +33,7 @@ ProgramSigns signs_of(const Process& process) {
 // A module that is being loaded.
 struct Loading {
   MappedFile mapped;  // empty: the vDSO
+  std::uint64_t page_bytes = kLeastPageBytes;
   std::unique_ptr<Module::Contents> contents = std::make_unique<Module::Contents>();
   bool is_other = false;                         // as in ModuleFiles::Opened
   std::vector<DebugCandidate> debug_candidates;  // not tried yet, best last
@@ -77,12 +78,14 @@ class Batch {
   Part alone_;
 };
 
-Result<std::uint64_t> bias_of(const ElfFile& elf, const MappedFile& mapped) {
+Result<std::uint64_t> bias_of(const ElfFile& elf,
+                              const MappedFile& mapped,
+                              std::uint64_t page_bytes) {
   for (const LoadSegment& segment : elf.segments()) {
-    const std::uint64_t page_offset = segment.file_offset & ~(kPageBytes - 1);
+    const std::uint64_t page_offset = segment.file_offset & ~(page_bytes - 1);
     for (const Mapping* m : mapped) {
       if (m->file_offset != page_offset || segment.file_bytes == 0) continue;
-      return m->range.start.value - (segment.address & ~(kPageBytes - 1));
+      return m->range.start.value - (segment.address & ~(page_bytes - 1));
     }
   }
   return Error{ErrorKind::Malformed, "none of its segments is mapped"};
@@ -128,6 +131,7 @@ class Loader {
       HA_TRY(check_guarded_time("reading the modules"));
       Loading& one = loading[i];
       one.mapped = std::move(mapped[mapped.size() - 1 - i]);
+      one.page_bytes = map.page_bytes();
       one.contents->path = one.mapped.front()->path;
       one.contents->is_main_program = files_.is_main_program(one.mapped);
       auto opened = files_.open(one.mapped);
@@ -162,7 +166,7 @@ class Loader {
     }
     std::uint64_t bias = contents.bias;  // the vDSO is linked for address 0
     if (!one.mapped.empty()) {
-      bias = HA_TRY(bias_of(elf, one.mapped));
+      bias = HA_TRY(bias_of(elf, one.mapped, one.page_bytes));
       HA_TRY(compare_build_ids(elf, bias));
     }
     contents.adopt(std::move(elf), bias);

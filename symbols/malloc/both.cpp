@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/base/page.h"
+#include "symbols/boehm/layout.h"
 #include "symbols/malloc/live.h"
 
 namespace heapattach::glibc {
@@ -21,7 +21,8 @@ using boehm::ObjectSet;
 // Of whole pages.
 Range memory_of(const Block& block) {
   const std::uint64_t bytes = std::max<std::uint64_t>(block.objects, 1) * block.object_bytes;
-  return {block.start, (bytes + kPageBytes - 1) / kPageBytes * kPageBytes};
+  return {block.start, (bytes + boehm::kUsualBlockBytes - 1) / boehm::kUsualBlockBytes *
+                           boehm::kUsualBlockBytes};
 }
 
 ObjectSet renumbered(const ObjectSet& set,

@@ -54,7 +54,7 @@ void add_mark_stacks(const std::vector<std::uint64_t>& words,
   for (std::uint64_t entries = kLeastEntries; entries <= kMostEntries; entries *= 2) {
     if (!has(entries)) continue;
     for (const std::uint64_t start : words) {
-      const bool is_address = start >= kPageBytes && start % kEntryBytes == 0;
+      const bool is_address = start >= kLeastPageBytes && start % kEntryBytes == 0;
       if (!is_address || !has(start - kEntryBytes) || !has(start + entries * kEntryBytes)) continue;
       const Range stack{RemoteAddr{start}, entries * kEntryBytes};
       if (!overlaps(stack, collector_data)) lists.push_back(stack);

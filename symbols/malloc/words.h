@@ -70,7 +70,7 @@ class Words {
   // To the end of the page. A page that cannot be read is kept as an empty one.
   [[nodiscard]] std::span<const std::byte> page_from(RemoteAddr from) const {
     constexpr std::size_t kMostPages = 16384;
-    const std::uint64_t within = from.value % kPageBytes;
+    const std::uint64_t within = from.value % kLeastPageBytes;
     const RemoteAddr start = from - within;
     if (pages_.size() >= kMostPages) {
       piece_ = {};
@@ -78,7 +78,7 @@ class Words {
     }
     const auto [page, is_new] = pages_.try_emplace(start.value);
     if (is_new) {
-      page->second.resize(kPageBytes);
+      page->second.resize(kLeastPageBytes);
       if (!memory_->read(start, page->second)) page->second.clear();
     }
     const std::span<const std::byte> bytes(page->second);

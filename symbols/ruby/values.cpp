@@ -31,7 +31,7 @@ std::vector<std::uint64_t> Values::words_in(Range range) const {
   for (std::size_t at = 0; at < bytes.size();) {
     const auto got = memory_.read_some(range.start + at, bytes.subspan(at));
     const bool has_read = got && *got != 0;  // up to the end of a part of a core file
-    at += has_read ? *got : kPageBytes - (range.start.value + at) % kPageBytes;
+    at += has_read ? *got : kLeastPageBytes - (range.start.value + at) % kLeastPageBytes;
   }
   return words;
 }

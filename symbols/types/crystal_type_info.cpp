@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/crystal/type_names.h"
 #include "symbols/types/crystal_plain_types.h"
 #include "symbols/types/model_checks.h"

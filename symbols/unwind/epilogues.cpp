@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/unwind/machine_state.h"
 
 namespace heapattach::unwind {

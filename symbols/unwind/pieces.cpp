@@ -3,7 +3,7 @@
 #include <dwarf.h>
 #include <fmt/format.h>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/dwarf/member_places.h"
 
 namespace heapattach::unwind {

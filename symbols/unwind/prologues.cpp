@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/code/disassembler.h"
 #include "symbols/unwind/machine_state.h"
 

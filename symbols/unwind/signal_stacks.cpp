@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/unwind/signal_return.h"
 
 namespace heapattach::unwind {

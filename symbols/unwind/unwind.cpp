@@ -4,7 +4,7 @@
 #include <deque>
 #include <iterator>
 
-#include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/unwind/prologues.h"
 #include "symbols/unwind/return_addresses.h"
 #include "symbols/unwind/signal_return.h"

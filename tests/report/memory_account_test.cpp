@@ -2,12 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include "attach/base/page.h"
+
 using namespace heapattach;
 using namespace heapattach::snapshot;
 
 namespace {
 
-constexpr std::uint64_t kPage = kPageBytes;
+const std::uint64_t kPage = page_bytes();
 
 SeenMapping mapping(std::uint64_t start,
                     std::uint64_t pages,

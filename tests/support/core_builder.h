@@ -33,6 +33,9 @@ class CoreBuilder {
   CoreBuilder& program_headers_at(std::uint64_t address) {
     return note(NT_AUXV, words({AT_PHDR, address, AT_NULL, 0}));
   }
+  CoreBuilder& page_bytes(std::uint64_t bytes) {
+    return note(NT_AUXV, words({AT_PAGESZ, bytes, AT_NULL, 0}));
+  }
   struct MappedFile {
     std::uint64_t start = 0;
     std::uint64_t end = 0;

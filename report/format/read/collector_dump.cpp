@@ -209,9 +209,9 @@ class Reader {
       if (!is_at_slot(record)) return misplaced(record);
       if (page >= behind) {
         dump.index.blocks.push_back(block_of(record));
-        behind =
-            page + (is_small(record) ? kPageBytes
-                                     : (record.bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
+        behind = page + (is_small(record) ? boehm::kUsualBlockBytes
+                                          : (record.bytes + boehm::kUsualBlockBytes - 1) /
+                                                boehm::kUsualBlockBytes * boehm::kUsualBlockBytes);
       } else if (!is_of_block(record, dump.index.blocks.back()) ||
                  record.address == dump.objects.back()) {
         return misplaced(record);
@@ -223,13 +223,13 @@ class Reader {
   }
 
   static RemoteAddr page_of(const Record& record) {
-    return {record.address.value / kPageBytes * kPageBytes};
+    return {record.address.value / boehm::kUsualBlockBytes * boehm::kUsualBlockBytes};
   }
-  static bool is_small(const Record& record) { return record.bytes <= kPageBytes / 2; }
+  static bool is_small(const Record& record) { return record.bytes <= boehm::kUsualBlockBytes / 2; }
   static bool is_at_slot(const Record& record) {
     const std::uint64_t offset = record.address - page_of(record);
     if (!is_small(record)) return offset == 0;
-    return offset % record.bytes == 0 && offset + record.bytes <= kPageBytes;
+    return offset % record.bytes == 0 && offset + record.bytes <= boehm::kUsualBlockBytes;
   }
   static bool is_of_block(const Record& record, const boehm::Block& block) {
     return is_small(record) && block.start == page_of(record) &&
@@ -248,13 +248,15 @@ class Reader {
     block.start = page_of(record);
     block.object_bytes = record.bytes;
     block.descriptor = record.is_atomic ? 0 : record.bytes;
-    block.objects = is_small(record) ? static_cast<std::uint32_t>(kPageBytes / record.bytes) : 1;
+    block.objects =
+        is_small(record) ? static_cast<std::uint32_t>(boehm::kUsualBlockBytes / record.bytes) : 1;
     block.kind = record.is_atomic ? boehm::kAtomic : boehm::kNormal;
     return block;
   }
 
   Result<void> copy_contents(CollectorDump& dump) {
-    constexpr std::uint64_t kAlignment = kPageBytes;  // that a copy may require before each range
+    constexpr std::uint64_t kAlignment =
+        kLeastPageBytes;  // that a copy may require before each range
     const std::vector<Range> ranges = boehm::plan_copy(dump.index, dump.layout);
     std::vector<Range> rest;
     if (with_all_contents_) rest = boehm::rest_of_contents(dump.index, ranges);

@@ -77,6 +77,15 @@ TEST_CASE("a core file shows its process, threads and memory") {
   CHECK(core.faults().empty());
 }
 
+TEST_CASE("a core file has the page size of the machine that it comes from") {
+  CHECK((*Opened(small_core().page_bytes(65536).text())).map().page_bytes() == 65536);
+  const std::uint64_t ours = page_bytes();
+  CHECK((*Opened(small_core().text())).map().page_bytes() == ours);
+  for (const std::uint64_t impossible : {0U, 512U, 4097U}) {
+    CHECK((*Opened(small_core().page_bytes(impossible).text())).map().page_bytes() == ours);
+  }
+}
+
 TEST_CASE("a core file has the vector registers of the thread that precedes them") {
   CoreBuilder builder = small_core();
   builder.thread(4714, kHeap);

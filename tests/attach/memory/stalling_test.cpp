@@ -5,11 +5,13 @@
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
+#include "attach/base/page.h"
+
 using namespace heapattach;
 
 namespace {
 
-constexpr std::uint64_t kPageBytes = 4096;
+const std::uint64_t kPage = page_bytes();
 
 }  // namespace
 
@@ -62,29 +64,28 @@ TEST_CASE("the kernel's list of caches shows whether there is any userfaultfd") 
 TEST_CASE("in memory that may stall, only present pages are read") {
   const Fd pagemap = Fd::open("/proc/self/pagemap", O_RDONLY).value();
   void* const mapped =
-      mmap(nullptr, 8 * kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      mmap(nullptr, 8 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(mapped != MAP_FAILED);
   auto* const bytes = static_cast<std::byte*>(mapped);
-  for (const std::size_t page : {2UL, 3UL, 6UL}) bytes[page * kPageBytes] = std::byte{1};
+  for (const std::size_t page : {2UL, 3UL, 6UL}) bytes[page * kPage] = std::byte{1};
   const RemoteAddr at{reinterpret_cast<std::uintptr_t>(mapped)};
-  const StallingMemory memory({{{at + kPageBytes, 6 * kPageBytes}, true}},
+  const StallingMemory memory({{{at + kPage, 6 * kPage}, true}},
                               Fd::open("/proc/self/pagemap", O_RDONLY).value());
   const auto part = [&](std::uint64_t from, std::uint64_t length) {
     const auto first = memory.first_part({at + from, length});
     return std::pair(first.bytes, first.may_stall);
   };
-  CHECK(part(0, 8 * kPageBytes) == std::pair(kPageBytes, false));  // outside of it
-  CHECK(part(kPageBytes, kPageBytes) == std::pair(kPageBytes, true));
-  CHECK(part(kPageBytes + 8, 7 * kPageBytes) == std::pair(kPageBytes - 8, true));
-  CHECK(part(2 * kPageBytes + 8, 6 * kPageBytes) == std::pair(2 * kPageBytes - 8, false));
-  CHECK(part(4 * kPageBytes, 16) == std::pair(std::uint64_t{16}, true));
-  CHECK(part(6 * kPageBytes, 2 * kPageBytes) == std::pair(kPageBytes, false));
-  CHECK(part(7 * kPageBytes, kPageBytes) == std::pair(kPageBytes, false));
-  CHECK(memory.userfault_bytes({{at, 2 * kPageBytes}, {at + 6 * kPageBytes, 2 * kPageBytes}}) ==
-        2 * kPageBytes);
+  CHECK(part(0, 8 * kPage) == std::pair(kPage, false));  // outside of it
+  CHECK(part(kPage, kPage) == std::pair(kPage, true));
+  CHECK(part(kPage + 8, 7 * kPage) == std::pair(kPage - 8, true));
+  CHECK(part(2 * kPage + 8, 6 * kPage) == std::pair(2 * kPage - 8, false));
+  CHECK(part(4 * kPage, 16) == std::pair(std::uint64_t{16}, true));
+  CHECK(part(6 * kPage, 2 * kPage) == std::pair(kPage, false));
+  CHECK(part(7 * kPage, kPage) == std::pair(kPage, false));
+  CHECK(memory.userfault_bytes({{at, 2 * kPage}, {at + 6 * kPage, 2 * kPage}}) == 2 * kPage);
   // If the kernel gives no answer, no page is present.
-  const StallingMemory unknown({{{at, 8 * kPageBytes}, false}}, Fd());
-  CHECK(unknown.userfault_bytes({{at, kPageBytes}}) == 0);
-  CHECK(unknown.first_part({at + 2 * kPageBytes, 8}).may_stall);
-  munmap(mapped, 8 * kPageBytes);
+  const StallingMemory unknown({{{at, 8 * kPage}, false}}, Fd());
+  CHECK(unknown.userfault_bytes({{at, kPage}}) == 0);
+  CHECK(unknown.first_part({at + 2 * kPage, 8}).may_stall);
+  munmap(mapped, 8 * kPage);
 }
