@@ -1,7 +1,9 @@
 // The completions of the shells.
 
+#include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,15 +16,13 @@ namespace heapattach {
 namespace {
 
 std::string words_of_formats() {
-  std::string words = "jsonl";
-  for (const ExportFormat& format : export_formats()) words += fmt::format(" {}", format.name);
+  std::vector<std::string_view> words = names_of(formats_of(row_of(Report::Snapshot)));
   for (const ReportRow& row : report_rows()) {
-    for (const ReportFormat& format : row.formats) {
-      const std::string word = fmt::format(" {}", format.name);
-      if ((words + ' ').find(word + ' ') == std::string::npos) words += word;
+    for (const std::string_view word : names_of(formats_of(row))) {
+      if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
     }
   }
-  return words;
+  return fmt::format("{}", fmt::join(words, " "));
 }
 
 std::string all_options() {

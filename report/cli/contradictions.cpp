@@ -76,7 +76,7 @@ Result<void> refuse_calls(const Draft& draft) {
 // Refuses outputs in which names cannot be replaced: a function's output, or raw bytes.
 Result<void> refuse_redaction(const Options& options) {
   if (!options.redact) return {};
-  const bool is_of_bytes = options.exporter != nullptr && needs_contents(*options.exporter);
+  const bool is_of_bytes = needs_contents(*options.format);
   const std::array<std::pair<std::string_view, bool>, 9> given{{
       {"--values", options.value_bytes > 0},
       {"--strings", options.report == Report::Strings},
@@ -97,7 +97,7 @@ Result<void> refuse_redaction(const Options& options) {
 
 // A file contains whatever values were saved; from a process, values are shown only on request.
 Result<void> refuse_without_values(const Options& options) {
-  const bool is_all = options.exporter != nullptr && options.exporter->name == "gcfull";
+  const bool is_all = options.format->needs == ExportNeeds::Contents;
   if (is_all && options.report == Report::Inject) {
     return usage("-f gcfull: --inject --values --keep FILE already writes this format");
   }
@@ -129,7 +129,7 @@ bool needs_objects(const Options& options) {
 bool needs_edges(const Options& options) {
   const bool counts_alone = options.report == Report::Count || options.report == Report::Strings ||
                             options.report == Report::Summary || options.report == Report::Stacks ||
-                            (options.report == Report::Trace && options.format != Format::Html);
+                            (options.report == Report::Trace && !options.format->trace_page);
   if (!counts_alone) return true;
   return std::any_of(options.fail_if.begin(), options.fail_if.end(), [](const FailIf& condition) {
     return condition.what == FailIf::What::Retained;
@@ -137,7 +137,7 @@ bool needs_edges(const Options& options) {
 }
 
 bool needs_contents(const Options& options) {
-  return options.exporter != nullptr && needs_contents(*options.exporter);
+  return needs_contents(*options.format);
 }
 
 }  // namespace heapattach

@@ -52,7 +52,7 @@ bool is_elf_file(const std::string& name) {
 
 Result<void> refuse_for_file_kind(const Options& options) {
   if (has_process(options)) {
-    const bool is_all = options.exporter != nullptr && options.exporter->name == "gcfull";
+    const bool is_all = options.format->needs == ExportNeeds::Contents;
     if (!is_all || options.value_bytes > 0) return {};
     return refuse_all_bytes();
   }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "report/cli/text_style.h"
+#include "report/format/export/formats.h"
 
 namespace heapattach {
 
@@ -28,12 +29,12 @@ void add_holders(std::span<const snapshot::Snapshot* const> snapshots,
 std::string growth_text(const Options& options, snapshot::RowChoice choice, GrowthReport report) {
   constexpr std::uint64_t kRowsOfAScreen = 30;
   const TextStyle style = style_of(options);
-  const bool is_for_people = options.format != Format::Json;
+  const bool is_for_people = options.format->read_by == ReadBy::People;
   if (is_for_people && style.columns != 0 && !choice.top) choice.top = kRowsOfAScreen;
   const auto order =
       report.has_kept() ? analyze::GrowthOrder::ByKept : analyze::GrowthOrder::ByGrowth;
   report.difference = choose_growth(std::move(report.difference), choice, order);
-  return is_for_people ? format_growth_table(report, style) : format_growth_json(report);
+  return options.format->growth(report, style);
 }
 
 }  // namespace heapattach

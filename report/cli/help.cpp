@@ -119,13 +119,7 @@ std::string help_about(const ReportRow& row) {
   if (!own.empty()) {
     text += wrapped("Options:", fmt::format("--{}", fmt::join(own, ", --")), 10);
   }
-  std::vector<std::string_view> formats;
-  for (const ReportFormat& format : row.formats) formats.push_back(format.name);
-  const bool is_snapshot = row.report == Report::Snapshot || row.report == Report::Inject;
-  if (is_snapshot) {
-    formats.push_back("jsonl");
-    for (const ExportFormat& format : export_formats()) formats.push_back(format.name);
-  }
+  const auto formats = names_of(formats_of(row));
   if (!formats.empty())
     text += wrapped("Formats:", fmt::format("{}", fmt::join(formats, ", ")), 10);
   text += "\n";
@@ -181,22 +175,19 @@ std::string option_synopsis(const OptionRow& row) {
 }
 
 std::string format_list() {
-  std::string text = "for a snapshot: jsonl";
-  for (const ExportFormat& format : export_formats()) {
-    if (format.name != "hprof") text += fmt::format(", {}", format.name);
-  }
-  text += ", hprof (best effort)";
-  const ReportFormat* const others = row_of(Report::Summary).formats.data();
-  std::vector<const ReportFormat*> listed{others};
+  const auto of_snapshots = formats_of(row_of(Report::Snapshot));
+  const auto others = formats_of(row_of(Report::Summary));
+  // HPROF is the last of them.
+  std::string text =
+      fmt::format("for a snapshot: {} (best effort)", fmt::join(names_of(of_snapshots), ", "));
+  std::vector<std::vector<const Format*>> listed{{}, of_snapshots, others};
   for (const ReportRow& row : report_rows()) {
-    if (row.formats.empty() || row.name.empty()) continue;
-    if (std::find(listed.begin(), listed.end(), row.formats.data()) != listed.end()) continue;
-    listed.push_back(row.formats.data());
-    std::vector<std::string_view> names;
-    for (const ReportFormat& format : row.formats) names.push_back(format.name);
+    const auto formats = formats_of(row);
+    if (std::find(listed.begin(), listed.end(), formats) != listed.end()) continue;
+    listed.push_back(formats);
     const bool is_of_counts = row.report == Report::Count;
     text += fmt::format("; for {}: {}", is_of_counts ? "counts" : shown_name(row),
-                        fmt::join(names, ", "));
+                        fmt::join(names_of(formats), ", "));
   }
   return text + "; for other reports: table, json";
 }

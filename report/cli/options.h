@@ -14,7 +14,6 @@
 #include "report/cli/fail_if.h"
 #include "report/cli/trace_options.h"
 #include "report/collect/take.h"
-#include "report/format/export/exporters.h"
 #include "report/model/counts.h"
 
 namespace heapattach {
@@ -40,28 +39,9 @@ enum class Report : std::uint8_t {
   Trace,
   Leaks,
 };
-enum class Format : std::uint8_t {
-  JsonLines,
-  Export,
-  Table,
-  Tsv,
-  Csv,
-  Json,
-  Markdown,
-  Memprof,
-  OpenMetrics,
-  Folded,
-  Mermaid,
-  Dot,
-  Html,
-  Alys,
-  Pprof,
-  Svg,
-  Dhat,
-  Speedscope
-};
 enum class ColourChoice : std::uint8_t { Auto, Always, Never };
 
+struct Format;
 struct OptionRow;
 
 // What --leaks leaves out.
@@ -91,8 +71,7 @@ struct Options {
   std::vector<Source> compared;         // of --diff: two or three, in order
 
   std::string output;  // as given, before %p and so on are expanded; empty: standard output
-  const ExportFormat* exporter = nullptr;  // set if the format is Export
-  Format format = Format::JsonLines;
+  const Format* format = nullptr;  // one in which the report can be written
   bool force = false;
   bool with_gzip = false;
 

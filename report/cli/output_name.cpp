@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "report/format/export/formats.h"
 #include "report/format/write/output_file.h"
 
 namespace heapattach {
@@ -37,11 +38,9 @@ std::string output_name(const Options& options) {
   // A snapshot is useless on a terminal.
   const bool is_snapshot = options.report == Report::Snapshot || options.report == Report::Inject;
   if (is_snapshot && options.file.empty() && ::isatty(STDOUT_FILENO) == 1) {
-    std::string_view extension = "jsonl";
-    if (const ExportFormat* format = options.exporter) {
-      extension = format->extension.empty() ? format->name : format->extension;
-    }
-    return fmt::format("heap.{}.{}{}", options.pid, extension, options.with_gzip ? ".gz" : "");
+    const std::string_view extensions = options.format->extensions;
+    return fmt::format("heap.{}.{}{}", options.pid, extensions.substr(0, extensions.find(' ')),
+                       options.with_gzip ? ".gz" : "");
   }
   return {};
 }

@@ -219,9 +219,8 @@ Result<std::string> take_argument(const ReportRow& row, const Words& words, Draf
 }
 
 Result<void> refuse_plain_export(const Draft& draft) {
-  if (draft.options.exporter != nullptr) return {};
-  std::vector<std::string_view> names;
-  for (const ExportFormat& format : export_formats()) names.push_back(format.name);
+  if (draft.options.format->snapshot != nullptr) return {};
+  const auto names = names_of(formats_with(writes<&Format::snapshot>));
   return usage(fmt::format("export needs a format, by -f or by the extension of -o FILE: {}",
                            fmt::join(names, ", ")));
 }

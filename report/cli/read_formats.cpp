@@ -12,9 +12,6 @@ namespace heapattach {
 
 namespace {
 
-// Of snapshots, besides those of exports. Many readers expect JSON Lines in a file called .json.
-constexpr std::string_view kLineExtensions[] = {"jsonl", "ndjson", "json"};
-
 bool ends_in_gz(std::string_view file) {
   return file.ends_with(".gz");
 }
@@ -46,68 +43,34 @@ std::vector<std::string_view> split(std::string_view words) {
   return parts;
 }
 
-Error no_format_for(const Options& options, const std::vector<std::string_view>& extensions) {
-  return usage(fmt::format("-o {}: {} not written as .{}; use .{}, or name a format with -f",
-                           options.output, row_of(options.report).written,
-                           extension_of(options.output), fmt::join(extensions, ", .")));
+bool is_of_snapshot(const ReportRow& row) {
+  return row.report == Report::Snapshot || row.report == Report::Inject;
 }
 
-Error no_format(std::string_view name, const std::vector<std::string_view>& names) {
+Result<const Format*> format_of_name(std::string_view name, const ReportRow& row) {
+  if (const Format* const format = find_format(name, row.writers)) return format;
+  const auto names = names_of(formats_of(row));
   return usage(fmt::format("--format {}: not one of {}{}", name, fmt::join(names, ", "),
                            did_you_mean(name, names)));
 }
 
-Result<void> read_snapshot_format(const std::string& name, Options& options) {
-  options.exporter = find_export_format(name);
-  if (options.exporter != nullptr) options.format = Format::Export;
-  if (options.exporter != nullptr || name == "jsonl") return {};
-  std::vector<std::string_view> names{"jsonl"};
-  for (const ExportFormat& format : export_formats()) names.push_back(format.name);
-  return no_format(name, names);
-}
-
-Result<void> read_format_of_snapshot_file(Options& options) {
+Result<const Format*> format_of_file(const Options& options, const ReportRow& row) {
   const std::string_view extension = extension_of(options.output);
-  if (extension.empty()) return {};
-  const ExportFormat* exporter = export_format_of_extension(extension);
-  if (exporter == nullptr) exporter = find_export_format(extension);
-  if (exporter != nullptr) {
-    options.exporter = exporter;
-    options.format = Format::Export;
-    return {};
-  }
+  if (extension.empty()) return formats_of(row).front();
   std::vector<std::string_view> extensions;
-  for (const std::string_view known : kLineExtensions) {
-    if (known == extension) return {};
-    extensions.push_back(known);
-  }
-  for (const ExportFormat& format : export_formats()) {
-    extensions.push_back(format.extension.empty() ? format.name : format.extension);
-  }
-  return no_format_for(options, extensions);
-}
-
-Result<Format> format_of_name(std::string_view name, std::span<const ReportFormat> formats) {
-  std::vector<std::string_view> names;
-  for (const ReportFormat& format : formats) {
-    if (format.name == name) return format.format;
-    names.push_back(format.name);
-  }
-  return no_format(name, names);
-}
-
-// The first is the default.
-Result<Format> format_of_file(const Options& options, std::span<const ReportFormat> formats) {
-  const std::string_view extension = extension_of(options.output);
-  if (extension.empty()) return formats.front().format;
-  std::vector<std::string_view> extensions;
-  for (const ReportFormat& format : formats) {
-    for (const std::string_view known : split(format.extensions)) {
-      if (known == extension) return format.format;
-      extensions.push_back(known);
+  for (const Format* const format : formats_of(row)) {
+    for (const std::string_view known : split(format->extensions)) {
+      if (known == extension) return format;
+      const bool is_new =
+          std::find(extensions.begin(), extensions.end(), known) == extensions.end();
+      if (is_new) extensions.push_back(known);
     }
   }
-  return no_format_for(options, extensions);
+  // The file of a snapshot may be called by its format, such as heap.pprof.
+  const Format* const named = find_format(extension, row.writers);
+  if (named != nullptr && named->snapshot != nullptr && is_of_snapshot(row)) return named;
+  return usage(fmt::format("-o {}: {} not written as .{}; use .{}, or name a format with -f",
+                           options.output, row.written, extension, fmt::join(extensions, ", .")));
 }
 
 }  // namespace
@@ -116,18 +79,16 @@ Result<void> read_format(Draft& draft) {
   Options& options = draft.options;
   const ReportRow& row = row_of(options.report);
   options.with_gzip |= ends_in_gz(options.output);
-  if (options.report == Report::Call || options.report == Report::Ruby || !options.keep.empty()) {
-    options.format = Format::Table;
-    if (draft.format.empty()) return {};
+  const bool is_passed_on = row.writers == nullptr || !options.keep.empty();
+  if (is_passed_on && !draft.format.empty()) {
     return usage("--format: the function's output is passed on unchanged");
   }
-  if (options.report == Report::Snapshot || options.report == Report::Inject) {
-    options.format = Format::JsonLines;
-    return draft.format.empty() ? read_format_of_snapshot_file(options)
-                                : read_snapshot_format(draft.format, options);
+  if (is_passed_on) {
+    options.format = find_format("table");
+  } else {
+    options.format = HA_TRY(draft.format.empty() ? format_of_file(options, row)
+                                                 : format_of_name(draft.format, row));
   }
-  options.format = HA_TRY(draft.format.empty() ? format_of_file(options, row.formats)
-                                               : format_of_name(draft.format, row.formats));
   return {};
 }
 

@@ -10,56 +10,6 @@ namespace heapattach {
 
 namespace {
 
-constexpr std::array kCountFormats{
-    ReportFormat{"table", Format::Table, "txt"},
-    ReportFormat{"tsv", Format::Tsv, "tsv"},
-    ReportFormat{"csv", Format::Csv, "csv"},
-    ReportFormat{"json", Format::Json, "json"},
-    ReportFormat{"markdown", Format::Markdown, "md markdown"},
-    ReportFormat{"memprof", Format::Memprof, "memprof"},
-    ReportFormat{"openmetrics", Format::OpenMetrics, "prom"},
-};
-constexpr std::array kPlainFormats{
-    ReportFormat{"table", Format::Table, "txt"},
-    ReportFormat{"json", Format::Json, "json"},
-};
-constexpr std::array kWatchFormats{
-    ReportFormat{"table", Format::Table, "txt"},
-    ReportFormat{"json", Format::Json, "json"},
-    ReportFormat{"openmetrics", Format::OpenMetrics, "prom"},
-};
-constexpr std::array kStackFormats{
-    ReportFormat{"table", Format::Table, "txt"},
-    ReportFormat{"json", Format::Json, "json"},
-    ReportFormat{"folded", Format::Folded, "folded"},
-};
-constexpr std::array kTraceFormats{
-    ReportFormat{"table", Format::Table, "txt"},
-    ReportFormat{"tsv", Format::Tsv, "tsv"},
-    ReportFormat{"csv", Format::Csv, "csv"},
-    ReportFormat{"json", Format::Json, "json"},
-    ReportFormat{"markdown", Format::Markdown, "md markdown"},
-    ReportFormat{"memprof", Format::Memprof, "memprof"},
-    ReportFormat{"jsonl", Format::JsonLines, "jsonl ndjson"},
-    ReportFormat{"pprof", Format::Pprof, "pb"},
-    ReportFormat{"folded", Format::Folded, "folded"},
-    ReportFormat{"svg", Format::Svg, "svg"},
-    ReportFormat{"dhat", Format::Dhat, "dhat"},
-    ReportFormat{"speedscope", Format::Speedscope, "speedscope"},
-    ReportFormat{"alys", Format::Alys, ""},
-    ReportFormat{"html", Format::Html, "html"},
-};
-constexpr std::array kGraphFormats{
-    ReportFormat{"mermaid", Format::Mermaid, "mmd mermaid txt"},
-    ReportFormat{"dot", Format::Dot, "dot gv"},
-    ReportFormat{"json", Format::Json, "json"},
-};
-constexpr std::array kGrowthFormats{
-    ReportFormat{"table", Format::Table, "txt"},
-    ReportFormat{"json", Format::Json, "json"},
-    ReportFormat{"html", Format::Html, "html"},
-};
-
 const std::array kReports{
     ReportRow{.report = Report::Count,
               .name = "count",
@@ -68,7 +18,7 @@ const std::array kReports{
                       "With --fail-if, a script can test the counts.",
               .examples = {"count --top 20 4711", "count --fail-if 'count(User) > 1000' 4711"},
               .written = "counts are",
-              .formats = kCountFormats,
+              .writers = writes<&Format::counts>,
               .answer = run_snapshot},
     ReportRow{.report = Report::Sizes,
               .name = "retained",
@@ -79,7 +29,7 @@ const std::array kReports{
                       "SOURCE, shows the sizes of one object.",
               .examples = {"retained 4711", "retained 0x7f12a0 heap.jsonl.gz"},
               .written = "counts are",
-              .formats = kCountFormats,
+              .writers = writes<&Format::counts>,
               .answer = run_snapshot},
     ReportRow{.report = Report::Suspects,
               .name = "suspects",
@@ -87,7 +37,7 @@ const std::array kReports{
               .more = "Each is shown with a path from the root that keeps it alive.",
               .examples = {"suspects 4711", "suspects heap.jsonl.gz"},
               .written = "this report is",
-              .formats = kPlainFormats,
+              .writers = writes<&Format::suspects>,
               .answer = run_suspects},
     ReportRow{
         .report = Report::Why,
@@ -98,7 +48,7 @@ const std::array kReports{
             "TYPE is a full name, a glob, or a name without its namespaces if that is unambiguous.",
         .examples = {"why Session 4711", "why Session --from CACHE heap.jsonl.gz"},
         .written = "this report is",
-        .formats = kPlainFormats,
+        .writers = writes<&Format::why>,
         .read = set_explained,
         .answer = run_why,
         .is_of_one_process = true},
@@ -108,7 +58,7 @@ const std::array kReports{
               .help = "what references objects, as a Mermaid graph",
               .examples = {"graph Session 4711", "graph Session -o session.dot 4711"},
               .written = "a graph is",
-              .formats = kGraphFormats,
+              .writers = writes<&Format::graph>,
               .read = set_explained,
               .answer = run_graph,
               .is_of_one_process = true},
@@ -123,7 +73,7 @@ const std::array kReports{
               .examples = {"find --values 'Session[@user.name == \"ann\"]' 4711",
                            "find 'Cart[@session == nil]' heap.jsonl.gz"},
               .written = "this report is",
-              .formats = kPlainFormats,
+              .writers = writes<&Format::found>,
               .read = set_find,
               .answer = run_find,
               .is_of_one_process = true},
@@ -134,7 +84,7 @@ const std::array kReports{
                       "saved snapshots. If a problem was found, the first line states it.",
               .examples = {"stacks 4711", "stacks --brief heap.jsonl.gz"},
               .written = "stacks are",
-              .formats = kStackFormats,
+              .writers = writes<&Format::stacks>,
               .answer = run_stacks},
     ReportRow{
         .report = Report::Diff,
@@ -144,7 +94,7 @@ const std::array kReports{
         .more = "With three sources, shows what appeared after BEFORE and is still there in LAST.",
         .examples = {"diff before.jsonl.gz 4711", "diff a.jsonl b.jsonl c.jsonl"},
         .written = "a difference is",
-        .formats = kGrowthFormats,
+        .writers = writes<&Format::growth, &Format::growth_page>,
         .answer = run_diff},
     ReportRow{.report = Report::Watch,
               .name = "watch",
@@ -155,7 +105,7 @@ const std::array kReports{
                       "subcommand uses 10s by default.",
               .examples = {"watch 4711", "watch 1m --rounds 10 4711"},
               .written = "this report is",
-              .formats = kWatchFormats,
+              .writers = writes<&Format::growth, &Format::latest_counts>,
               .read = set_interval,
               .answer = run_watch,
               .needs = Needs::Process,
@@ -168,6 +118,7 @@ const std::array kReports{
                       "heap.PID.jsonl.",
               .examples = {"-o heap.jsonl.gz 4711", "snapshot --values -o 'heap.%p.%t.jsonl' 4711"},
               .written = "a snapshot is",
+              .writers = writes<&Format::snapshot_lines, &Format::snapshot>,
               .answer = run_snapshot},
     ReportRow{.report = Report::Snapshot,
               .name = "export",
@@ -176,13 +127,14 @@ const std::array kReports{
               .more = "The format comes from -f or from the extension of -o FILE.",
               .examples = {"export -o heap.html 4711", "export -f pprof -o heap.pb.gz heap.jsonl"},
               .written = "a snapshot is",
+              .writers = writes<&Format::snapshot_lines, &Format::snapshot>,
               .answer = run_snapshot},
     ReportRow{.report = Report::Strings,
               .name = "strings",
               .help = "strings that the heap contains more than once",
               .examples = {"strings --top 10 4711", "strings --values=20 heap.jsonl"},
               .written = "this report is",
-              .formats = kPlainFormats,
+              .writers = writes<&Format::strings>,
               .answer = run_strings},
     ReportRow{
         .report = Report::Summary,
@@ -191,7 +143,7 @@ const std::array kReports{
         .more = "Compares used and free heap, stacks and other mappings with the resident size.",
         .examples = {"summary 4711", "summary -f json 4711"},
         .written = "this report is",
-        .formats = kPlainFormats,
+        .writers = writes<&Format::summary>,
         .answer = run_summary},
     ReportRow{.report = Report::Leaks,
               .name = "leaks",
@@ -204,7 +156,7 @@ const std::array kReports{
               .examples = {"leaks --confirm 2s 4711",
                            "leaks --at-exit --fail-if 'leaked(*) > 0' -- ./app --port 3000"},
               .written = "this report is",
-              .formats = kPlainFormats,
+              .writers = writes<&Format::leaks>,
               .answer = run_leaks,
               .is_of_one_process = true},
     ReportRow{.report = Report::Trace,
@@ -217,7 +169,8 @@ const std::array kReports{
               .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
                            "trace --every 1 -o trace.jsonl.gz -- ./app --port 3000"},
               .written = "a trace is",
-              .formats = kTraceFormats,
+              .writers =
+                  writes<&Format::sites, &Format::trace_lines, &Format::trace, &Format::trace_page>,
               .answer = run_trace,
               .is_of_one_process = true},
     ReportRow{.report = Report::Check,
@@ -228,7 +181,7 @@ const std::array kReports{
                       "would return, as far as that shows without stopping the process.",
               .examples = {"check 4711", "check -f json 4711"},
               .written = "this report is",
-              .formats = kPlainFormats,
+              .writers = writes<&Format::check>,
               .answer = run_check,
               .needs = Needs::Process},
     ReportRow{.report = Report::Call,
@@ -263,6 +216,7 @@ const std::array kReports{
               .more = "With --keep FILE, saves the raw dump instead.",
               .examples = {"inject -o heap.jsonl 4711", "inject --keep heap.dump 4711"},
               .written = "a snapshot is",
+              .writers = writes<&Format::snapshot_lines, &Format::snapshot>,
               .answer = run_inject,
               .needs = Needs::Process,
               .is_of_one_process = true},
@@ -270,7 +224,7 @@ const std::array kReports{
     ReportRow{.report = Report::ObjectSizes,
               .option = "-",
               .written = "this report is",
-              .formats = kPlainFormats,
+              .writers = writes<&Format::object_sizes>,
               .answer = run_object_sizes,
               .is_of_one_process = true},
 };
@@ -308,6 +262,16 @@ std::vector<std::string_view> subcommands() {
   for (const ReportRow& row : report_rows()) {
     if (!row.name.empty()) names.push_back(row.name);
   }
+  return names;
+}
+
+std::vector<const Format*> formats_of(const ReportRow& row) {
+  return row.writers == nullptr ? std::vector<const Format*>() : formats_with(row.writers);
+}
+
+std::vector<std::string_view> names_of(const std::vector<const Format*>& formats) {
+  std::vector<std::string_view> names;
+  for (const Format* const format : formats) names.push_back(format->name);
   return names;
 }
 

@@ -7,15 +7,10 @@
 
 #include "report/cli/option_table.h"
 #include "report/cli/runner.h"
+#include "report/format/export/formats.h"
 
-// The table of all reports, one row each: names, arguments, formats and functions.
+// The table of all reports, one row each: names, arguments, writers and functions.
 namespace heapattach {
-
-struct ReportFormat {
-  std::string_view name;
-  Format format;
-  std::string_view extensions;  // of files, separated by spaces
-};
 
 struct ReportRow {
   Report report = Report::Snapshot;
@@ -27,9 +22,7 @@ struct ReportRow {
   std::string_view more = {};         // additional text for `help NAME`
   std::string_view examples[2] = {};  // arguments after the program's name
   std::string_view written = {};      // "counts are", followed by "not written as .x"
-  // Empty for snapshots, which have JSON Lines and the export formats, and for calls, which have
-  // none.
-  std::span<const ReportFormat> formats = {};
+  Writes writers = nullptr;           // those of its formats; null: their text is passed on
   Result<void> (*read)(const std::string& argument, Draft& draft) = nullptr;
   MakeAnswer answer = nullptr;
   Needs needs = Needs::AnySource;
@@ -46,6 +39,10 @@ struct ReportRow {
 
 // "help", and those of the reports that have one.
 [[nodiscard]] std::vector<std::string_view> subcommands();
+
+// The formats in which it can be written. The first is the default.
+[[nodiscard]] std::vector<const Format*> formats_of(const ReportRow& row);
+[[nodiscard]] std::vector<std::string_view> names_of(const std::vector<const Format*>& formats);
 
 // Its option without dashes; empty if it has none.
 [[nodiscard]] std::string_view option_of(const ReportRow& row);

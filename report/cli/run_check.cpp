@@ -1,5 +1,5 @@
 #include "report/cli/reports.h"
-#include "report/format/write/check_formats.h"
+#include "report/format/export/formats.h"
 
 namespace heapattach {
 
@@ -7,8 +7,7 @@ namespace heapattach {
 Result<Answer> run_check(Job& job) {
   const auto found = HA_TRY(job.sources.examination(job.options, job.deadline, job.console));
   Answer answer;
-  const bool is_json = job.options.format == Format::Json;
-  answer.text = is_json ? format_check_json(found) : format_check_table(found);
+  answer.text = job.options.format->check(found, {});
   if (!found.gap.empty()) answer.status = ExitStatus::Partial;
   if (found.refusal) answer.status = exit_status_of(*found.refusal, Stage::Target);
   return answer;

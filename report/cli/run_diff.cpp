@@ -9,7 +9,7 @@
 #include "report/cli/growth_text.h"
 #include "report/cli/reports.h"
 #include "report/cli/summary.h"
-#include "report/format/export/html.h"
+#include "report/format/export/formats.h"
 
 namespace heapattach {
 
@@ -49,7 +49,7 @@ Result<bool> write_page(const Job& job,
   ExportOptions how;
   how.with_gzip = job.options.with_gzip;
   how.deadline = job.deadline;
-  HA_TRY(write_html_of_growth(job.taken.back(), report, sink, how));
+  HA_TRY(job.options.format->growth_page(job.taken.back(), report, sink, how));
   return true;
 }
 
@@ -87,7 +87,7 @@ Result<Answer> run_diff(Job& job) {
   if (!is_complete) answer.status = ExitStatus::Partial;
   gate.judge([&](const FailIf& condition) { return measure(condition, report.difference); },
              answer);
-  if (job.options.format == Format::Html) {
+  if (job.options.format->growth_page != nullptr) {
     answer.write = [&job, report, rows](Sink& sink) { return write_page(job, report, rows, sink); };
   } else {
     answer.text = growth_text(job.options, rows, report);

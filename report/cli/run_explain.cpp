@@ -9,11 +9,7 @@
 #include "report/analyze/why.h"
 #include "report/cli/reports.h"
 #include "report/cli/text_style.h"
-#include "report/format/write/find_formats.h"
-#include "report/format/write/graph_formats.h"
-#include "report/format/write/object_sizes_formats.h"
-#include "report/format/write/suspects_formats.h"
-#include "report/format/write/why_formats.h"
+#include "report/format/export/formats.h"
 
 namespace heapattach {
 
@@ -28,39 +24,31 @@ Result<std::string> why_text(const Options& options, const Snapshot& snapshot) {
   what.exclusions = options.explain.exclusions;
   what.from = options.explain.from;
   const analyze::Why why = HA_TRY(analyze::explain_why(snapshot, what));
-  return options.format == Format::Json ? format_why_json(snapshot, why)
-                                        : format_why_text(snapshot, why, style_of(options));
+  return options.format->why(snapshot, why, style_of(options));
 }
 
 Result<std::string> find_text(const Options& options, const Snapshot& snapshot) {
-  constexpr std::size_t kShown = 100;
   const auto matches = HA_TRY(analyze::find_matches(snapshot, options.explain.find));
-  if (options.format == Format::Json) {
-    return format_find_json(snapshot, matches, options.rows.top.value_or(0));
-  }
-  return format_find_text(snapshot, matches, options.rows.top.value_or(kShown), style_of(options));
+  const std::size_t usual = options.format->read_by == ReadBy::People ? 100 : 0;
+  return options.format->found(snapshot, matches, options.rows.top.value_or(usual),
+                               style_of(options));
 }
 
 Result<std::string> graph_text(const Options& options, const Snapshot& snapshot) {
   const analyze::NeighbourhoodOptions what{options.explain.what, options.explain.levels,
                                            options.explain.objects};
   const analyze::Neighbourhood found = HA_TRY(analyze::find_neighbourhood(snapshot, what));
-  if (options.format == Format::Json) return format_graph_json(snapshot, found);
-  return options.format == Format::Dot ? format_graph_dot(snapshot, found)
-                                       : format_graph_mermaid(snapshot, found);
+  return options.format->graph(snapshot, found, {});
 }
 
 Result<std::string> suspects_text(const Options& options, const Snapshot& snapshot) {
   const analyze::Suspects suspects = analyze::find_suspects(snapshot);
-  return options.format == Format::Json
-             ? format_suspects_json(snapshot, suspects)
-             : format_suspects_text(snapshot, suspects, style_of(options));
+  return options.format->suspects(snapshot, suspects, style_of(options));
 }
 
 Result<std::string> sizes_text(const Options& options, const Snapshot& snapshot) {
   const auto sizes = HA_TRY(analyze::find_object_sizes(snapshot, options.explain.what));
-  return options.format == Format::Json ? format_object_sizes_json(snapshot, sizes)
-                                        : format_object_sizes_text(snapshot, sizes);
+  return options.format->object_sizes(snapshot, sizes, {});
 }
 
 using MakeText = Result<std::string> (*)(const Options&, const Snapshot&);

@@ -8,7 +8,7 @@
 #include "report/cli/reports.h"
 #include "report/cli/text_style.h"
 #include "report/cli/waiting.h"
-#include "report/format/write/leak_formats.h"
+#include "report/format/export/formats.h"
 #include "report/glob.h"
 
 namespace heapattach {
@@ -83,10 +83,8 @@ Result<Answer> run_leaks(Job& job) {
   }
   if (report.no_verdict.empty()) report.found = analyze::find_leaks(*snapshot, what);
   report.top = options.rows.top;
-  const bool is_json = options.format == Format::Json;
-  Answer answer = answer_about(job, *snapshot,
-                               is_json ? format_leaks_json(*snapshot, report)
-                                       : format_leaks_text(*snapshot, report, style_of(options)));
+  Answer answer =
+      answer_about(job, *snapshot, options.format->leaks(*snapshot, report, style_of(options)));
   if (!report.program_end.empty()) {
     answer.summary = [end = report.program_end, rest = std::move(answer.summary)] {
       return fmt::format("the program {}; {}", end, rest());

@@ -4,6 +4,7 @@
 
 #include "attach/base/interrupt.h"
 #include "report/cli/find_processes.h"
+#include "report/format/export/formats.h"
 #include "report/format/write/output_file.h"
 #include "report/text/terminal_text.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 // A line before a report for people, if several go to one destination. False if there is none.
 bool name_process(const Options& options, pid_t pid, bool is_first) {
-  const bool is_for_people = options.format == Format::Table || options.format == Format::Markdown;
+  const bool is_for_people = options.format->read_by != ReadBy::Programs;
   if (!options.output.empty() || options.with_gzip || !is_for_people) return false;
   auto output = OpenOutput::standard_output();
   if (!output) return false;

@@ -9,27 +9,13 @@
 #include "report/cli/reports.h"
 #include "report/cli/summary.h"
 #include "report/cli/text_style.h"
-#include "report/format/write/count_formats.h"
-#include "report/format/write/json_lines.h"
+#include "report/format/export/formats.h"
 
 namespace heapattach {
 
 namespace {
 
-using snapshot::CountTable;
 using snapshot::Snapshot;
-
-std::string format_counts(const CountTable& table, const Options& options) {
-  switch (options.format) {
-    case Format::Tsv: return format_count_tsv(table);
-    case Format::Csv: return format_count_csv(table);
-    case Format::Json: return format_count_json(table);
-    case Format::Markdown: return format_count_markdown(table);
-    case Format::Memprof: return format_count_memprof(table);
-    case Format::OpenMetrics: return format_count_openmetrics(table);
-    default: return format_count_table(table, style_of(options));
-  }
-}
 
 // False if the deadline cut it short.
 Result<bool> write_snapshot(Job& job, const Snapshot& snapshot, Sink& sink) {
@@ -37,17 +23,17 @@ Result<bool> write_snapshot(Job& job, const Snapshot& snapshot, Sink& sink) {
   const auto on_progress = [&](std::uint64_t objects) {
     job.console.progress("writing objects", objects, snapshot.objects.size());
   };
-  if (options.exporter != nullptr) {
+  if (options.format->snapshot != nullptr) {
     const bool with_values = options.value_bytes > 0 || !options.file.empty();
-    HA_TRY(options.exporter->write(snapshot, sink,
-                                   {options.with_gzip, with_values, job.deadline, on_progress}));
+    HA_TRY(options.format->snapshot(snapshot, sink,
+                                    {options.with_gzip, with_values, job.deadline, on_progress}));
     return true;
   }
   JsonLinesOptions how;
   how.with_gzip = options.with_gzip;
   how.deadline = job.deadline;
   how.on_progress = on_progress;
-  return HA_TRY(write_json_lines(snapshot, sink, how)).in_time;
+  return HA_TRY(options.format->snapshot_lines(snapshot, sink, how)).in_time;
 }
 
 }  // namespace
@@ -56,14 +42,14 @@ Result<bool> write_snapshot(Job& job, const Snapshot& snapshot, Sink& sink) {
 // missing part could not undo), that a part is missing.
 Result<Answer> answer_of_snapshot(Job& job, const Snapshot& snapshot) {
   const Options& options = job.options;
-  if (options.exporter != nullptr) HA_TRY(check_exportable(*options.exporter, snapshot));
+  HA_TRY(check_exportable(*options.format, snapshot));
   job.console.step(snapshot.objects.empty()
                        ? "counting objects"
                        : fmt::format("counting {} objects", snapshot.objects.size()));
   if (options.report == Report::Sizes && lacks_roots(snapshot)) {
     return answer_without_roots(job, snapshot);
   }
-  CountTable counts = count_objects(snapshot, options.by);
+  snapshot::CountTable counts = count_objects(snapshot, options.by);
   job.console.step(typed_line(counts));
   if (options.report == Report::Sizes) {
     job.console.step("computing dominators");
@@ -84,7 +70,7 @@ Result<Answer> answer_of_snapshot(Job& job, const Snapshot& snapshot) {
     job.console.step("writing the snapshot");
     answer.write = [&job, &snapshot](Sink& sink) { return write_snapshot(job, snapshot, sink); };
   } else {
-    answer.text = format_counts(choose_rows(counts, gate.rows()), options);
+    answer.text = options.format->counts(choose_rows(counts, gate.rows()), style_of(options));
   }
   return answer;
 }

@@ -4,7 +4,7 @@
 
 #include "report/cli/reports.h"
 #include "report/cli/text_style.h"
-#include "report/format/write/string_formats.h"
+#include "report/format/export/formats.h"
 
 namespace heapattach {
 
@@ -14,10 +14,9 @@ std::string text_of(const Options& options, StringReport report) {
   constexpr std::uint64_t kRowsOfAScreen = 30;
   const TextStyle style = style_of(options);
   auto top = options.rows.top;
-  const bool is_json = options.format == Format::Json;
-  if (!is_json && style.columns != 0 && !top) top = kRowsOfAScreen;
+  if (options.format->read_by == ReadBy::People && style.columns != 0 && !top) top = kRowsOfAScreen;
   drop_rows(top, options.rows.min_bytes, report.found);
-  return is_json ? format_strings_json(report) : format_strings_table(report, style);
+  return options.format->strings(report, style);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include "report/cli/reports.h"
 #include "report/cli/text_style.h"
-#include "report/format/write/summary_formats.h"
+#include "report/format/export/formats.h"
 
 namespace heapattach {
 
@@ -60,9 +60,7 @@ Result<Answer> run_summary(Job& job) {
   const SummaryReport report = report_of(taken);
   job.taken.push_back(std::move(taken.snapshot));
   return answer_about(job, job.taken.back(),
-                      job.options.format == Format::Json
-                          ? format_summary_json(report)
-                          : format_summary_table(report, style_of(job.options)));
+                      job.options.format->summary(report, style_of(job.options)));
 }
 
 }  // namespace heapattach

@@ -8,11 +8,8 @@
 #include "report/cli/reports.h"
 #include "report/cli/text_style.h"
 #include "report/cli/trace_choice.h"
-#include "report/format/export/html.h"
-#include "report/format/export/html_trace.h"
-#include "report/format/export/trace_exports.h"
+#include "report/format/export/formats.h"
 #include "report/format/write/sites_formats.h"
-#include "report/format/write/trace_lines.h"
 #include "report/text/human_bytes.h"
 #include "report/trace/final_mark.h"
 #include "report/trace/trace_words.h"
@@ -22,20 +19,6 @@ namespace heapattach {
 namespace {
 
 using SharedTrace = std::shared_ptr<const trace::Trace>;
-using WriteTrace = Result<void> (*)(const trace::Trace&, Sink&, const TraceExportOptions&);
-
-// Null for formats that are not those of other tools.
-WriteTrace exporter_of(Format format) {
-  switch (format) {
-    case Format::Alys: return write_trace_alys;
-    case Format::Dhat: return write_trace_dhat;
-    case Format::Folded: return write_trace_folded;
-    case Format::Pprof: return write_trace_pprof;
-    case Format::Speedscope: return write_trace_speedscope;
-    case Format::Svg: return write_trace_svg;
-    default: return nullptr;
-  }
-}
 
 // What was asked for and is not there, such as a type: it is shown after the report.
 void add_problems(std::vector<std::string> problems, Answer& answer) {
@@ -46,18 +29,6 @@ void add_problems(std::vector<std::string> problems, Answer& answer) {
 
 void make_partial(Answer& answer) {
   if (answer.status == ExitStatus::Complete) answer.status = ExitStatus::Partial;
-}
-
-std::string format_sites(const trace::SiteTable& table, const Options& options) {
-  const trace::Value value = options.trace.value.value_or(trace::Value::InuseSpace);
-  switch (options.format) {
-    case Format::Tsv: return format_sites_tsv(table);
-    case Format::Csv: return format_sites_csv(table);
-    case Format::Json: return format_sites_json(table);
-    case Format::Markdown: return format_sites_markdown(table, value);
-    case Format::Memprof: return format_sites_memprof(table, value);
-    default: return format_sites_table(table, style_of(options));
-  }
 }
 
 std::string summary_of(const trace::SiteTable& table) {
@@ -72,16 +43,17 @@ std::string summary_of(const trace::SiteTable& table) {
 
 Answer answer_with_table(const Job& job, const trace::Trace& trace) {
   std::vector<std::string> problems;
-  const trace::SiteTable table =
+  trace::SiteTable table =
       trace::make_site_table(trace, choice_of(job.options, trace, problems), job.deadline);
+  table.value = job.options.trace.value.value_or(table.value);
   Answer answer;
   if (table.is_cut) {
     answer.status = ExitStatus::Timeout;
-    if (job.options.format != Format::Table) {
+    if (job.options.format->read_by != ReadBy::People) {
       answer.remarks.push_back(fmt::format("partial: {}", trace::kTableCut));
     }
   }
-  answer.text = format_sites(table, job.options);
+  answer.text = job.options.format->sites(table, style_of(job.options));
   answer.summary = [line = summary_of(table)] { return line; };
   add_problems(std::move(problems), answer);
   return answer;
@@ -96,12 +68,12 @@ Answer answer_with_lines(const Job& job, const SharedTrace& trace) {
     how.on_progress = [&job](std::uint64_t events) {
       job.console.progress("writing the trace", events);
     };
-    return write_trace_lines(*trace, sink, how);
+    return job.options.format->trace_lines(*trace, sink, how);
   };
   return answer;
 }
 
-Answer answer_with_export(const Job& job, const SharedTrace& trace, WriteTrace write) {
+Answer answer_with_export(const Job& job, const SharedTrace& trace) {
   TraceExportOptions how;
   how.stream.with_gzip = job.options.with_gzip;
   how.stream.deadline = job.deadline;
@@ -111,8 +83,8 @@ Answer answer_with_export(const Job& job, const SharedTrace& trace, WriteTrace w
   how.value = job.options.trace.value.value_or(how.value);
   Answer answer;
   add_problems(std::move(problems), answer);
-  answer.write = [trace, write, how](Sink& sink) -> Result<bool> {
-    HA_TRY(write(*trace, sink, how));
+  answer.write = [&job, trace, how](Sink& sink) -> Result<bool> {
+    HA_TRY(job.options.format->trace(*trace, sink, how));
     return true;
   };
   return answer;
@@ -127,12 +99,8 @@ Answer answer_with_page(const Job& job, const SharedTrace& trace, const snapshot
   how.deadline = job.deadline;
   Answer answer;
   add_problems(std::move(problems), answer);
-  answer.write = [trace, choice, how, heap](Sink& sink) -> Result<bool> {
-    if (heap == nullptr) {
-      HA_TRY(write_trace_html(*trace, choice, sink, how));
-    } else {
-      HA_TRY(write_html_with_trace(*heap, *trace, choice, sink, how));
-    }
+  answer.write = [&job, trace, choice, how, heap](Sink& sink) -> Result<bool> {
+    HA_TRY(job.options.format->trace_page(*trace, heap, choice, sink, how));
     return true;
   };
   return answer;
@@ -184,13 +152,13 @@ void mark_for_trace(Job& job, trace::Trace& trace) {
 
 Answer answer_of(Job& job, const std::shared_ptr<trace::Trace>& trace, bool is_live) {
   const bool has_heap = is_live && has_heap_at_end(job, *trace);
-  if (job.options.format == Format::Html) {
+  const Format& format = *job.options.format;
+  if (format.trace_page != nullptr) {
     return has_heap ? answer_with_heap(job, trace) : answer_with_page(job, trace, nullptr);
   }
   if (has_heap) mark_for_trace(job, *trace);
-  if (job.options.format == Format::JsonLines) return answer_with_lines(job, trace);
-  const WriteTrace write = exporter_of(job.options.format);
-  return write == nullptr ? answer_with_table(job, *trace) : answer_with_export(job, trace, write);
+  if (format.trace_lines != nullptr) return answer_with_lines(job, trace);
+  return format.sites ? answer_with_table(job, *trace) : answer_with_export(job, trace);
 }
 
 }  // namespace
@@ -218,7 +186,7 @@ Result<Answer> run_trace(Job& job) {
   make_partial(answer);
   const bool is_late = is_live && trace->header.reason.starts_with(trace::kDeadlinePassed);
   if (is_late) answer.status = ExitStatus::Timeout;
-  if (job.options.format == Format::Table) return answer;
+  if (job.options.format->read_by == ReadBy::People) return answer;
   for (std::string& shortfall : shortfalls_of(trace->header)) {
     answer.remarks.push_back(std::move(shortfall));
   }

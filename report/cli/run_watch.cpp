@@ -14,7 +14,7 @@
 #include "report/cli/reports.h"
 #include "report/cli/waiting.h"
 #include "report/cli/write_text.h"
-#include "report/format/write/count_formats.h"
+#include "report/format/export/formats.h"
 #include "report/text/human_bytes.h"
 
 namespace heapattach {
@@ -65,12 +65,14 @@ class Rounds {
 
  private:
   // The counts of single rounds are written, not what grew.
-  [[nodiscard]] bool has_metrics() const { return job_.options.format == Format::OpenMetrics; }
+  [[nodiscard]] bool has_metrics() const {
+    return static_cast<bool>(job_.options.format->latest_counts);
+  }
   // They go to the file in each round; others read it meanwhile.
   [[nodiscard]] bool is_published() const { return has_metrics() && !job_.options.output.empty(); }
 
   [[nodiscard]] std::string metrics() const {
-    return format_count_openmetrics(choose_rows(latest_, gate_.rows()));
+    return job_.options.format->latest_counts(choose_rows(latest_, gate_.rows()), {});
   }
 
   // Replaces what the round before has written.

@@ -37,6 +37,7 @@ bool wants_ascii(const Surroundings& around, bool is_terminal) {
 
 TextStyle style_of(const Options& options) {
   TextStyle style;
+  style.is_brief = options.brief.value_or(false);
   if (options.with_gzip) return style;
   const bool is_terminal = options.output.empty() && ::isatty(STDOUT_FILENO) == 1;
   const bool has_colours = is_terminal && !is_dumb(surroundings());
@@ -45,6 +46,7 @@ TextStyle style_of(const Options& options) {
   style.with_units = options.human.value_or(is_terminal);
   style.with_separators = is_terminal;
   if (is_terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) style.columns = size.ws_col;
+  style.is_brief = options.brief.value_or(style.columns != 0);
   return style;
 }
 

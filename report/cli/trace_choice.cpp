@@ -2,13 +2,14 @@
 
 #include <utility>
 
+#include "report/format/export/formats.h"
 #include "report/type_names.h"
 
 namespace heapattach {
 
 trace::FrameChoice frames_of(const Options& options) {
-  const bool is_picture = options.format == Format::Folded || options.format == Format::Svg;
-  const auto usual = is_picture ? trace::FrameText::Name : trace::FrameText::Full;
+  const bool is_short = options.format->with_short_frames;
+  const auto usual = is_short ? trace::FrameText::Name : trace::FrameText::Full;
   return {options.trace.frames.value_or(usual), options.trace.with_all_frames, options.trace.depth};
 }
 

@@ -9,6 +9,7 @@
 
 #include "report/cli/output_name.h"
 #include "report/cli/text_style.h"
+#include "report/format/export/formats.h"
 #include "report/format/write/gzip.h"
 #include "report/text/terminal_text.h"
 
@@ -20,7 +21,7 @@ namespace {
 std::string shown_text(const Options& options, std::string text) {
   const bool is_raw =
       options.report == Report::Call || options.report == Report::Ruby || !options.keep.empty();
-  if (is_raw || options.format != Format::Table) return text;
+  if (is_raw || options.format->read_by != ReadBy::People) return text;
   const bool is_terminal = options.output.empty() && ::isatty(STDOUT_FILENO) == 1;
   return wants_ascii(surroundings(), is_terminal) ? ascii_text(text) : text;
 }
@@ -35,14 +36,15 @@ Result<OpenOutput> open_output(const Options& options, const Deadline& deadline)
     return Error{ErrorKind::Usage, "compressed data is not written to a terminal"}.advise(
         "a file with -o");
   }
-  if (options.format == Format::Pprof && is_terminal) {
-    return Error{ErrorKind::Usage, "a profile for pprof is not written to a terminal"}.advise(
-        "a file with -o");
-  }
   if (options.report == Report::Snapshot && is_terminal) {
     return Error{ErrorKind::Usage,
                  fmt::format("the snapshot of {} is not written to a terminal", options.file)}
         .advise("--count, or a new file with -o");
+  }
+  if (options.format->is_binary && is_terminal) {
+    return Error{ErrorKind::Usage,
+                 fmt::format("a profile for {} is not written to a terminal", options.format->name)}
+        .advise("a file with -o");
   }
   return OpenOutput::standard_output();
 }

@@ -46,6 +46,7 @@ struct Site {
 struct SiteTable {
   Header header;
   GroupBy by = GroupBy::Stack;
+  Value value = Value::InuseSpace;  // for formats that have room for only one
   std::vector<Site> rows;
   Amounts total;                  // the total of the chosen types, including dropped rows
   std::size_t left_out_rows = 0;  // by min_bytes, min_count and top

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "report/cli/options.h"
+#include "report/format/export/formats.h"
 
 using namespace heapattach;
 
@@ -90,8 +91,8 @@ TEST_CASE("a dump routine is called for a file") {
 TEST_CASE("without a file to keep, a dump becomes a snapshot like any other") {
   const ParsedOptions plain = parse({"--inject", "4711"});
   REQUIRE(std::get_if<Options>(&plain) != nullptr);
-  CHECK(std::get<Options>(plain).format == Format::JsonLines);
+  CHECK(std::get<Options>(plain).format->name == "jsonl");
   const ParsedOptions exported = parse({"--inject", "-o", "heap.svg", "4711"});
   REQUIRE(std::get_if<Options>(&exported) != nullptr);
-  CHECK(std::get<Options>(exported).format == Format::Export);
+  CHECK(writes<&Format::snapshot>(*std::get<Options>(exported).format));
 }

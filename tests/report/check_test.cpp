@@ -5,6 +5,7 @@
 
 #include "attach/base/fd.h"
 #include "report/cli/runner.h"
+#include "report/format/export/formats.h"
 #include "report/format/write/check_formats.h"
 #include "tests/support/temporary_directory.h"
 
@@ -43,7 +44,7 @@ class CheckRunner {
   CheckRunner() {
     options.pid = 4711;
     options.report = Report::Check;
-    options.format = Format::Table;
+    options.format = find_format("table");
     options.output = directory.file("check");
   }
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "report/cli/run_many.h"
+#include "report/format/export/formats.h"
 #include "tests/support/small_snapshot.h"
 
 using namespace heapattach;
@@ -23,6 +24,7 @@ Answer judged(const Options& options) {
 ExitStatus run_all_of(const std::vector<ExitStatus>& statuses) {
   Options options;
   options.output = "heap-%p.jsonl";
+  options.format = find_format("jsonl");
   Console console(Console::Settings{.quiet = true});
   std::vector<pid_t> pids;
   for (std::size_t i = 0; i < statuses.size(); ++i) pids.push_back(static_cast<pid_t>(i));

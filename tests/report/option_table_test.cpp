@@ -75,7 +75,7 @@ TEST_CASE("each report is a subcommand and, except snapshots, an option") {
   CHECK(good({"watch", "4711"}).interval == std::chrono::seconds(10));
   CHECK(good({"call", "f(1)", "4711"}).call.function == "f");
   CHECK(good({"snapshot", "4711"}).report == Report::Snapshot);
-  CHECK(good({"export", "-f", "html", "4711"}).exporter == find_export_format("html"));
+  CHECK(good({"export", "-f", "html", "4711"}).format == find_format("html"));
   CHECK(has(wrong({"export", "4711"}), "pprof"));
   CHECK(good({"count", "--name", "web"}).name == "web");
   CHECK(good({"why", "Session", "-p", "4711"}).explain.what == "Session");
@@ -146,7 +146,7 @@ TEST_CASE("short options can be joined to each other and to a value") {
   CHECK(options.with_gzip);
   CHECK(options.output == "x.json");
   CHECK(options.pid == 4711);
-  CHECK(good({"count", "1", "-fjson"}).format == Format::Json);
+  CHECK(good({"count", "1", "-fjson"}).format->name == "json");
   CHECK(good({"count", "--", "-file"}).file == "-file");
 }
 

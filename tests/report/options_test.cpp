@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include "report/format/export/formats.h"
+
 using namespace heapattach;
 
 namespace {
@@ -40,7 +42,7 @@ TEST_CASE("a pid alone asks for a snapshot with the defaults") {
   const Options options = good({"4711"});
   CHECK(options.pid == 4711);
   CHECK(options.report == Report::Snapshot);
-  CHECK(options.format == Format::JsonLines);
+  CHECK(options.format->name == "jsonl");
   CHECK(options.hold == snapshot::Hold::Freeze);
   CHECK(options.rewind);
   CHECK(options.timeout == std::chrono::seconds(60));
@@ -66,7 +68,7 @@ TEST_CASE("all options of counts are read") {
   CHECK(options.rows.min_bytes == 4096);
   CHECK(options.all);
   CHECK(options.fail_if.size() == 2);
-  CHECK(options.format == Format::Csv);
+  CHECK(options.format->name == "csv");
   CHECK(options.pid == 4711);
 }
 
@@ -90,18 +92,18 @@ TEST_CASE("times may have a fraction and must be above 0") {
 }
 
 TEST_CASE("the format follows the file's extension unless it is named") {
-  CHECK(good({"--count", "1"}).format == Format::Table);
-  CHECK(good({"--count", "1", "-o", "x.tsv"}).format == Format::Tsv);
-  CHECK(good({"--count", "1", "-o", "a.b/x.json"}).format == Format::Json);
-  CHECK(good({"--count", "1", "-o", "x.md"}).format == Format::Markdown);
-  CHECK(good({"--count", "1", "-o", "a.tsv/x"}).format == Format::Table);
-  CHECK(good({"--count", "1", "-o", "x.json", "-f", "tsv"}).format == Format::Tsv);
-  CHECK(good({"1", "-o", "x.json"}).format == Format::JsonLines);
-  CHECK(good({"1", "-o", "heap.%p"}).format == Format::JsonLines);
-  CHECK(good({"1", "-o", "heap.4711"}).format == Format::JsonLines);
-  CHECK(good({"1", "-o", ".hidden"}).format == Format::JsonLines);
+  CHECK(good({"--count", "1"}).format->name == "table");
+  CHECK(good({"--count", "1", "-o", "x.tsv"}).format->name == "tsv");
+  CHECK(good({"--count", "1", "-o", "a.b/x.json"}).format->name == "json");
+  CHECK(good({"--count", "1", "-o", "x.md"}).format->name == "markdown");
+  CHECK(good({"--count", "1", "-o", "a.tsv/x"}).format->name == "table");
+  CHECK(good({"--count", "1", "-o", "x.json", "-f", "tsv"}).format->name == "tsv");
+  CHECK(good({"1", "-o", "x.json"}).format->name == "jsonl");
+  CHECK(good({"1", "-o", "heap.%p"}).format->name == "jsonl");
+  CHECK(good({"1", "-o", "heap.4711"}).format->name == "jsonl");
+  CHECK(good({"1", "-o", ".hidden"}).format->name == "jsonl");
   const Options packed = good({"--count", "1", "-o", "x.csv.gz"});
-  CHECK(packed.format == Format::Csv);
+  CHECK(packed.format->name == "csv");
   CHECK(packed.with_gzip);
   CHECK(wrong({"--count", "1", "-o", "x.jsonl"}).find(".jsonl") != std::string::npos);
   CHECK(wrong({"1", "-o", "x.csv"}).find(".csv") != std::string::npos);
@@ -110,8 +112,8 @@ TEST_CASE("the format follows the file's extension unless it is named") {
 }
 
 TEST_CASE("a file with an unsupported extension is refused with a list of the supported ones") {
-  CHECK(good({"1", "-o", "x.pprof"}).exporter == find_export_format("pprof"));
-  CHECK(good({"1", "-o", "x.hprof.gz"}).exporter == find_export_format("hprof"));
+  CHECK(good({"1", "-o", "x.pprof"}).format == find_format("pprof"));
+  CHECK(good({"1", "-o", "x.hprof.gz"}).format == find_format("hprof"));
   CHECK(wrong({"1", "-o", "x.unknown"}).find(".jsonl, .ndjson, .json, .html, .heapsnapshot") !=
         std::string::npos);
   CHECK(wrong({"1", "-o", "x.txt"}).find("a snapshot is not written as .txt") != std::string::npos);
@@ -122,13 +124,13 @@ TEST_CASE("a file with an unsupported extension is refused with a list of the su
     const std::string refused = wrong({report.data(), "1", "-o", "y.html"});
     CHECK(refused.find("not written as .html; use .txt") != std::string::npos);
     CHECK(refused.find(".json") != std::string::npos);
-    CHECK(good({report.data(), "1", "-o", "y.txt"}).format == Format::Table);
-    CHECK(good({report.data(), "1", "-o", "y.html", "-f", "json"}).format == Format::Json);
+    CHECK(good({report.data(), "1", "-o", "y.txt"}).format->name == "table");
+    CHECK(good({report.data(), "1", "-o", "y.html", "-f", "json"}).format->name == "json");
   }
   CHECK(wrong({"--graph", "X", "1", "-o", "x.svg"}).find(".mmd") != std::string::npos);
-  CHECK(good({"--graph", "X", "1", "-o", "x.mmd"}).format == Format::Mermaid);
+  CHECK(good({"--graph", "X", "1", "-o", "x.mmd"}).format->name == "mermaid");
   CHECK(wrong({"--diff", "a", "b", "-o", "x.csv"}).find(".html") != std::string::npos);
-  CHECK(good({"--stacks", "1", "-o", "x.folded.gz"}).format == Format::Folded);
+  CHECK(good({"--stacks", "1", "-o", "x.folded.gz"}).format->name == "folded");
   CHECK(good({"--call", "f()", "1", "-o", "x.bin"}).report == Report::Call);
 }
 
@@ -184,8 +186,8 @@ TEST_CASE("help and version are shown whatever else is asked") {
   REQUIRE(std::holds_alternative<ShowText>(help));
   const std::string& text = std::get<ShowText>(help).text;
   CHECK(text.find("Exit status") != std::string::npos);
-  for (const ExportFormat& format : export_formats()) {
-    CHECK(text.find(format.name) != std::string::npos);
+  for (const Format* const format : formats_with(writes<&Format::snapshot>)) {
+    CHECK(text.find(format->name) != std::string::npos);
   }
   CHECK(std::holds_alternative<ShowText>(parse({"-h", "--count"})));
   const auto version = parse({"--version"});
@@ -245,15 +247,13 @@ TEST_CASE("what cannot be redacted is refused with --redact") {
 }
 
 TEST_CASE("a snapshot has the formats of other tools, by name or by its file's extension") {
-  for (const ExportFormat& format : export_formats()) {
-    const Options named = good({"--values", "1", "-f", format.name.data()});
-    CHECK(named.format == Format::Export);
-    CHECK(named.exporter == &format);
-    if (format.extension.empty()) continue;
-    const std::string file = "a.b/x." + std::string(format.extension) + ".gz";
-    CHECK(good({"--values", "1", "-o", file.c_str()}).exporter == &format);
+  for (const Format* const format : formats_with(writes<&Format::snapshot>)) {
+    const Options named = good({"--values", "1", "-f", format->name.data()});
+    CHECK(named.format == format);
+    const std::string file = "a.b/x." + std::string(format->extensions) + ".gz";
+    CHECK(good({"--values", "1", "-o", file.c_str()}).format == format);
   }
-  CHECK(good({"1", "-o", "x.svg", "-f", "jsonl"}).exporter == nullptr);
+  CHECK(good({"1", "-o", "x.svg", "-f", "jsonl"}).format->name == "jsonl");
   CHECK(good({"1", "-o", "x.pb.gz"}).with_gzip);
   CHECK(wrong({"1", "-f", "pprf"}).find("jsonl, html, heapsnapshot") != std::string::npos);
   CHECK(wrong({"--count", "1", "-f", "pprof"}).find("table") != std::string::npos);
@@ -262,8 +262,8 @@ TEST_CASE("a snapshot has the formats of other tools, by name or by its file's e
 
 TEST_CASE("--check is a separate report, with its own formats") {
   CHECK(good({"--check", "1"}).report == Report::Check);
-  CHECK(good({"--check", "1"}).format == Format::Table);
-  CHECK(good({"--check", "1", "-f", "json"}).format == Format::Json);
+  CHECK(good({"--check", "1"}).format->name == "table");
+  CHECK(good({"--check", "1", "-f", "json"}).format->name == "json");
   CHECK(wrong({"--check", "1", "-f", "csv"}).find("table, json") != std::string::npos);
   CHECK(wrong({"--check", "--count", "1"}).find("one report") != std::string::npos);
   CHECK(wrong({"--check", "--top", "3", "1"}).find("--count") != std::string::npos);
@@ -277,9 +277,9 @@ TEST_CASE("a difference takes two or three sources in their order") {
   REQUIRE(options.compared.size() == 3);
   CHECK(options.compared[0].file == "a.jsonl");
   CHECK(options.compared[1].pid == 4711);
-  CHECK(options.format == Format::Table);
-  CHECK(good({"--diff", "a", "b", "-o", "x.json.gz"}).format == Format::Json);
-  CHECK(good({"--diff", "a", "b", "-o", "x.html"}).format == Format::Html);
+  CHECK(options.format->name == "table");
+  CHECK(good({"--diff", "a", "b", "-o", "x.json.gz"}).format->name == "json");
+  CHECK(good({"--diff", "a", "b", "-o", "x.html"}).format->name == "html");
   CHECK(needs_edges(good({"--diff", "a", "b", "-f", "html"})));
   CHECK(good({"--diff", "a", "b", "--fail-if", "growth(*) > 0"}).fail_if.size() == 1);
   wrong({"--diff", "a"});

@@ -9,6 +9,7 @@
 
 #include "attach/base/fd.h"
 #include "report/cli/runner.h"
+#include "report/format/export/formats.h"
 #include "tests/support/small_snapshot.h"
 #include "tests/support/temporary_directory.h"
 
@@ -48,7 +49,7 @@ class Runner {
   Runner() {
     options.output = directory.file("report");
     options.force = true;
-    options.format = Format::Json;
+    options.format = find_format("json");
     options.pid = 4711;
     options.interval = std::chrono::milliseconds(1);
     options.compared = {{.pid = 0, .file = "a"}, {.pid = 0, .file = "b"}};
@@ -148,7 +149,7 @@ TEST_CASE("a watch reports what grew in every round") {
 
 TEST_CASE("a watch as OpenMetrics leaves the counts of the last round in the file") {
   Runner runner;
-  runner.options.format = Format::OpenMetrics;
+  runner.options.format = find_format("openmetrics");
   runner.options.rounds = 2;
   const std::string objects = "heapattach_objects{pid=\"4711\"} ";
   CHECK(runner.run(Report::Watch, {sessions(1), sessions(2), sessions(4)}) == ExitStatus::Complete);

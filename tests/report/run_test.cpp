@@ -5,6 +5,7 @@
 
 #include "attach/base/fd.h"
 #include "report/cli/runner.h"
+#include "report/format/export/formats.h"
 #include "tests/support/small_snapshot.h"
 #include "tests/support/temporary_directory.h"
 
@@ -26,6 +27,7 @@ class Runner {
   Runner() {
     options.pid = 4711;
     options.output = directory.file("report.%p");
+    options.format = find_format("jsonl");
   }
 
   ExitStatus run_on(const Result<Snapshot>& found) {
@@ -58,13 +60,13 @@ TEST_CASE("a run writes the requested report") {
   }
   SUBCASE("counts") {
     runner.options.report = Report::Count;
-    runner.options.format = Format::Tsv;
+    runner.options.format = find_format("tsv");
     CHECK(runner.run_on(two_sessions()) == ExitStatus::Complete);
     CHECK(runner.report() == "objects\tbytes\ttype\n2\t96\tSession\n");
   }
   SUBCASE("compressed counts") {
     runner.options.report = Report::Count;
-    runner.options.format = Format::Tsv;
+    runner.options.format = find_format("tsv");
     runner.options.with_gzip = true;
     CHECK(runner.run_on(two_sessions()) == ExitStatus::Complete);
     CHECK(runner.report().starts_with("\x1f\x8b"));
@@ -97,7 +99,7 @@ TEST_CASE("an output that cannot be written is detected before the target is tou
 TEST_CASE("a condition that is true sets the status, and the report is still written") {
   Runner runner;
   runner.options.report = Report::Count;
-  runner.options.format = Format::Tsv;
+  runner.options.format = find_format("tsv");
   runner.options.rows.types = {"Nothing*"};  // conditions look at all rows, also those not shown
   runner.options.fail_if = {*parse_fail_if("count(Sess*) > 1")};
   CHECK(runner.run_on(two_sessions()) == ExitStatus::FailIfHeld);
@@ -111,6 +113,7 @@ TEST_CASE("a condition that is true sets the status, and the report is still wri
 TEST_CASE("a condition may be on what a type's objects retain") {
   Runner runner;
   runner.options.report = Report::Count;
+  runner.options.format = find_format("table");
   runner.options.force = true;
   Snapshot snapshot = two_sessions();
   snapshot.roots.emplace_back().to = 0;
@@ -123,7 +126,7 @@ TEST_CASE("a condition may be on what a type's objects retain") {
 TEST_CASE("a condition on an unknown type is a usage error, and the report is still written") {
   Runner runner;
   runner.options.report = Report::Count;
-  runner.options.format = Format::Tsv;
+  runner.options.format = find_format("tsv");
   runner.options.force = true;
   for (const char* condition : {"count(Sesion) > 1", "bytes(Session*x) < 1", "retained(X) == 0"}) {
     CAPTURE(condition);
@@ -146,6 +149,7 @@ TEST_CASE("a condition on an unknown type is a usage error, and the report is st
 TEST_CASE("a known type without objects counts as 0") {
   Runner runner;
   runner.options.report = Report::Count;
+  runner.options.format = find_format("table");
   runner.options.force = true;
   SnapshotBuilder build;
   build.type("Session");
@@ -158,7 +162,7 @@ TEST_CASE("a known type without objects counts as 0") {
 TEST_CASE("a short name means the only type that ends in it, in conditions and rows") {
   Runner runner;
   runner.options.report = Report::Count;
-  runner.options.format = Format::Tsv;
+  runner.options.format = find_format("tsv");
   Snapshot snapshot = two_sessions();
   snapshot.types[0].name = "Shop::Session";
   runner.options.rows.types = {"Session"};

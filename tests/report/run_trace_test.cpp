@@ -9,6 +9,7 @@
 #include "attach/base/fd.h"
 #include "report/cli/runner.h"
 #include "report/cli/trace_choice.h"
+#include "report/format/export/formats.h"
 #include "tests/support/small_snapshot.h"
 #include "tests/support/small_trace.h"
 #include "tests/support/temporary_directory.h"
@@ -114,27 +115,29 @@ TEST_CASE("a recorder left in the process decides the status, even if no trace h
 }
 
 TEST_CASE("a format of a trace is chosen by the file's extension") {
-  const auto format_of = [](const char* file) { return parsed({"trace", "-o", file}).format; };
-  CHECK(format_of("x.pb.gz") == Format::Pprof);
-  CHECK(format_of("x.jsonl.gz") == Format::JsonLines);
-  CHECK(format_of("x.folded") == Format::Folded);
-  CHECK(format_of("x.svg") == Format::Svg);
-  CHECK(format_of("x.speedscope") == Format::Speedscope);
-  CHECK(format_of("x.json") == Format::Json);
+  const auto format_of = [](const char* file) {
+    return parsed({"trace", "-o", file}).format->name;
+  };
+  CHECK(format_of("x.pb.gz") == "pprof");
+  CHECK(format_of("x.jsonl.gz") == "jsonl");
+  CHECK(format_of("x.folded") == "folded");
+  CHECK(format_of("x.svg") == "svg");
+  CHECK(format_of("x.speedscope") == "speedscope");
+  CHECK(format_of("x.json") == "json");
 }
 
 TEST_CASE("a saved trace becomes a page without a heap") {
   const Ran ran = run({"trace", "-f", "html"}, small_trace());
   CHECK(ran.status == ExitStatus::Complete);
   CHECK(ran.text.find("\"has_heap\":false") != std::string::npos);
-  CHECK(parsed({"trace", "-o", "x.html"}).format == Format::Html);
+  CHECK(parsed({"trace", "-o", "x.html"}).format->name == "html");
 }
 
 TEST_CASE("a page of a traced process has its heap at the end, or says why not") {
   const TemporaryDirectory directory;
   const ParsedOptions both = parse_options(std::vector<const char*>{"trace", "4711"});
   Options options = std::get<Options>(both);
-  options.format = Format::Html;
+  options.format = find_format("html", writes<&Format::trace_page>);
   options.output = directory.file("report.html");
   Sources sources;
   sources.trace = [&](const auto&, const auto&, auto&) -> Result<trace::Trace> {

@@ -8,7 +8,6 @@
 // with "data file is missing a field: te"). `ftbl[0]` must be "[root]".
 
 #include "report/format/export/tree_formats.h"
-#include "report/format/export/writers.h"
 #include "report/text/json_text.h"
 
 namespace heapattach {

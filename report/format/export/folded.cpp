@@ -9,7 +9,6 @@
 #include <algorithm>
 
 #include "report/format/export/tree_formats.h"
-#include "report/format/export/writers.h"
 
 namespace heapattach {
 

@@ -19,7 +19,6 @@
 #include "report/format/export/dump.h"
 #include "report/format/export/object_bytes.h"
 #include "report/format/export/stream.h"
-#include "report/format/export/writers.h"
 
 namespace heapattach {
 

@@ -28,7 +28,6 @@
 #include "report/format/export/hprof_shapes.h"
 #include "report/format/export/root_groups.h"
 #include "report/format/export/stream.h"
-#include "report/format/export/writers.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {

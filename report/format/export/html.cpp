@@ -42,7 +42,6 @@
 #include "report/format/export/html_trace.h"
 #include "report/format/export/html_view.h"
 #include "report/format/export/stream.h"
-#include "report/format/export/writers.h"
 
 namespace heapattach {
 
@@ -168,14 +167,15 @@ Result<void> write_html_of_growth(const Snapshot& snapshot,
   return write_page(snapshot, {.growth = &growth}, sink, options);
 }
 
-Result<void> write_html_with_trace(const Snapshot& snapshot,
-                                   const trace::Trace& trace,
-                                   const trace::SiteChoice& choice,
-                                   Sink& sink,
-                                   const ExportOptions& options) {
+Result<void> write_html_of_trace(const trace::Trace& trace,
+                                 const Snapshot* heap,
+                                 const trace::SiteChoice& choice,
+                                 Sink& sink,
+                                 const ExportOptions& options) {
   HtmlTrace view(trace, choice, options.deadline);
   HA_TRY(view.check(options.deadline));
-  return write_page(snapshot, {.trace = &view}, sink, options);
+  if (heap == nullptr) return write_html_without_heap(view, sink, options);
+  return write_page(*heap, {.trace = &view}, sink, options);
 }
 
 }  // namespace heapattach

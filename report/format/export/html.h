@@ -1,10 +1,12 @@
 #pragma once
 
-#include "report/format/export/exporters.h"
+#include "report/format/export/export_options.h"
 #include "report/format/write/growth_formats.h"
 #include "report/trace/sites.h"
 
 namespace heapattach {
+
+Result<void> write_html(const snapshot::Snapshot&, Sink&, const ExportOptions&);
 
 // Writes the page of a snapshot, like write_html(), and adds its growth: `growth` compares earlier
 // snapshots with this one and has the rows to show.
@@ -13,12 +15,12 @@ Result<void> write_html_of_growth(const snapshot::Snapshot& snapshot,
                                   Sink& sink,
                                   const ExportOptions& options);
 
-// Writes the page of a snapshot, and adds a trace of the same process that ended at about its time,
-// with the sites that `choice` has.
-Result<void> write_html_with_trace(const snapshot::Snapshot& snapshot,
-                                   const trace::Trace& trace,
-                                   const trace::SiteChoice& choice,
-                                   Sink& sink,
-                                   const ExportOptions& options);
+// Writes the page of a trace, with the sites that `choice` has. If `heap` is not null, it is that
+// of the same process at about the end of the trace, and the page shows it like write_html().
+Result<void> write_html_of_trace(const trace::Trace& trace,
+                                 const snapshot::Snapshot* heap,
+                                 const trace::SiteChoice& choice,
+                                 Sink& sink,
+                                 const ExportOptions& options);
 
 }  // namespace heapattach

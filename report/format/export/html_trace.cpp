@@ -196,26 +196,21 @@ void put_html_trace(HtmlJson& json, const HtmlTrace& trace) {
   json.close('}');
 }
 
-Result<void> write_trace_html(const trace::Trace& trace,
-                              const trace::SiteChoice& choice,
-                              Sink& sink,
-                              const ExportOptions& options) {
-  HtmlTrace view(trace, choice, options.deadline);
-  HA_TRY(view.check(options.deadline));
+Result<void> write_html_without_heap(HtmlTrace& trace, Sink& sink, const ExportOptions& options) {
   std::vector<std::string> names;
-  view.add_names(names);
+  trace.add_names(names);
   ExportStream out(sink, options);
   out.put(html_before_data());
   HtmlJson json(out);
   json.open('{');
   json.number("version", 1);
-  json.text("tool", trace.header.tool);
-  put_process(json, trace.header);
+  json.text("tool", trace.trace.header.tool);
+  put_process(json, trace.trace.header);
   put_no_heap(json);
   json.open("names", '[');
   for (const std::string& name : names) json.safe_text(name);
   json.close(']');
-  put_html_trace(json, view);
+  put_html_trace(json, trace);
   json.close('}');
   out.put(html_behind_data());
   return out.finish();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/format/export/exporters.h"
+#include "report/format/export/export_options.h"
 #include "report/format/export/html_json.h"
 #include "report/format/export/html_view.h"
 #include "report/trace/sites.h"
@@ -36,10 +36,7 @@ struct HtmlTrace {
 // Adds the key "trace" to the open object.
 void put_html_trace(HtmlJson& json, const HtmlTrace& trace);
 
-// Writes a page about a trace alone.
-Result<void> write_trace_html(const trace::Trace& trace,
-                              const trace::SiteChoice& choice,
-                              Sink& sink,
-                              const ExportOptions& options);
+// Writes a page about the trace alone.
+Result<void> write_html_without_heap(HtmlTrace& trace, Sink& sink, const ExportOptions& options);
 
 }  // namespace heapattach

@@ -18,7 +18,6 @@
 #include "report/format/export/pprof_fields.h"
 #include "report/format/export/type_tree.h"
 #include "report/format/export/unix_time.h"
-#include "report/format/export/writers.h"
 
 namespace heapattach {
 

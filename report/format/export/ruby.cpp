@@ -15,7 +15,6 @@
 #include "report/format/export/root_groups.h"
 #include "report/format/export/stream.h"
 #include "report/format/export/text_values.h"
-#include "report/format/export/writers.h"
 #include "report/text/json_text.h"
 
 namespace heapattach {

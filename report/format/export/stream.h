@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/format/export/exporters.h"
+#include "report/format/export/export_options.h"
 #include "report/format/write/gzip.h"
 
 namespace heapattach {

@@ -18,7 +18,6 @@
 #include <fmt/format.h>
 
 #include "report/format/export/tree_formats.h"
-#include "report/format/export/writers.h"
 #include "symbols/text/utf8.h"
 
 namespace heapattach {

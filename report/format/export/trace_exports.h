@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "report/format/export/exporters.h"
+#include "report/format/export/export_options.h"
 #include "report/trace/sites.h"
 
 // Writes traces in the formats of other tools, each explained in its source file. Each sample is
@@ -18,12 +18,5 @@ struct TraceExportOptions {
   // The value shown by formats with only one; the default value in formats with all four.
   trace::Value value = trace::Value::AllocSpace;
 };
-
-Result<void> write_trace_alys(const trace::Trace&, Sink&, const TraceExportOptions&);
-Result<void> write_trace_dhat(const trace::Trace&, Sink&, const TraceExportOptions&);
-Result<void> write_trace_folded(const trace::Trace&, Sink&, const TraceExportOptions&);
-Result<void> write_trace_pprof(const trace::Trace&, Sink&, const TraceExportOptions&);
-Result<void> write_trace_speedscope(const trace::Trace&, Sink&, const TraceExportOptions&);
-Result<void> write_trace_svg(const trace::Trace&, Sink&, const TraceExportOptions&);
 
 }  // namespace heapattach

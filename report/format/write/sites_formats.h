@@ -14,9 +14,9 @@ namespace heapattach {
 [[nodiscard]] std::string format_sites_tsv(const trace::SiteTable& table);
 [[nodiscard]] std::string format_sites_csv(const trace::SiteTable& table);
 [[nodiscard]] std::string format_sites_json(const trace::SiteTable& table);
-// These two have room for only one pair of objects and bytes, those of `value`.
-[[nodiscard]] std::string format_sites_markdown(const trace::SiteTable& table, trace::Value value);
-[[nodiscard]] std::string format_sites_memprof(const trace::SiteTable& table, trace::Value value);
+// These two have room for only one pair of objects and bytes, those of `table.value`.
+[[nodiscard]] std::string format_sites_markdown(const trace::SiteTable& table);
+[[nodiscard]] std::string format_sites_memprof(const trace::SiteTable& table);
 
 // Rounds a sum of estimates for output.
 [[nodiscard]] std::uint64_t rounded(double amount);
@@ -30,9 +30,5 @@ namespace heapattach {
 [[nodiscard]] std::vector<std::string> shortfalls_of(const trace::Header& header);
 // The reasons why the table is inexact or incomplete, one sentence each; safe to show.
 [[nodiscard]] std::vector<std::string> remarks_about(const trace::SiteTable& table);
-
-// The rows in which the value is not 0.
-[[nodiscard]] std::vector<const trace::Site*> rows_with(const trace::SiteTable& table,
-                                                        trace::Value value);
 
 }  // namespace heapattach

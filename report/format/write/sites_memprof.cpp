@@ -40,14 +40,15 @@ std::vector<std::string> frames_of(const trace::SiteTable& table, const trace::S
 }
 
 // Rows that differ only in their types become one line.
-std::vector<Line> lines_of(const trace::SiteTable& table, trace::Value value) {
+std::vector<Line> lines_of(const trace::SiteTable& table) {
   std::vector<Line> lines;
-  for (const trace::Site* site : rows_with(table, value)) {
-    const trace::Amounts& amounts = site->amounts;
-    const bool in_use = is_in_use(value);
+  for (const trace::Site& site : table.rows) {
+    const trace::Amounts& amounts = site.amounts;
+    if (rounded(trace::amount_of(amounts, table.value)) == 0) continue;
+    const bool in_use = is_in_use(table.value);
     lines.push_back({rounded(in_use ? amounts.in_use_objects : amounts.allocations),
                      rounded(in_use ? amounts.in_use_bytes : amounts.bytes),
-                     frames_of(table, *site)});
+                     frames_of(table, site)});
   }
   std::sort(lines.begin(), lines.end(),
             [](const Line& a, const Line& b) { return a.frames < b.frames; });
@@ -74,8 +75,8 @@ std::string with_separators(std::uint64_t number) {
 
 }  // namespace
 
-std::string format_sites_memprof(const trace::SiteTable& table, trace::Value value) {
-  const std::vector<Line> lines = lines_of(table, value);
+std::string format_sites_memprof(const trace::SiteTable& table) {
+  const std::vector<Line> lines = lines_of(table);
   std::string out = fmt::format("{}\n", lines.size());
   for (const Line& line : lines) {
     out += fmt::format("{}\t{}", line.objects, line.bytes);
@@ -85,10 +86,10 @@ std::string format_sites_memprof(const trace::SiteTable& table, trace::Value val
   return out;
 }
 
-std::string format_sites_markdown(const trace::SiteTable& table, trace::Value value) {
+std::string format_sites_markdown(const trace::SiteTable& table) {
   std::string out =
       "| Allocations | Total size | Context |\n|------------:|-----------:|---------|\n";
-  for (const Line& line : lines_of(table, value)) {
+  for (const Line& line : lines_of(table)) {
     out += fmt::format("| {} | {} | ", with_separators(line.objects), with_separators(line.bytes));
     for (std::size_t i = 0; i < line.frames.size(); ++i) {
       out += (i == 0 ? "" : "<br>") + code_span(line.frames[i]);

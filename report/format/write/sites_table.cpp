@@ -111,14 +111,6 @@ std::vector<std::string> remarks_about(const trace::SiteTable& table) {
   return remarks;
 }
 
-std::vector<const trace::Site*> rows_with(const trace::SiteTable& table, trace::Value value) {
-  std::vector<const trace::Site*> rows;
-  for (const trace::Site& site : table.rows) {
-    if (rounded(trace::amount_of(site.amounts, value)) != 0) rows.push_back(&site);
-  }
-  return rows;
-}
-
 std::string format_sites_table(const trace::SiteTable& table, const TextStyle& style) {
   Table lines({"allocations", "bytes", "bytes/s", "in use", "in-use bytes", "type, where"});
   for (const trace::Site& site : table.rows) {

@@ -92,7 +92,7 @@ std::string plural(std::size_t count, std::string_view what) {
 
 class Text {
  public:
-  explicit Text(const StackStyle& style) : style_(style) {}
+  explicit Text(const TextStyle& style) : style_(style) {}
 
   void line(std::string_view text, const char* colour = nullptr) {
     const bool is_coloured = style_.with_colour && colour != nullptr;
@@ -176,7 +176,7 @@ class Text {
          colour);
   }
 
-  StackStyle style_;
+  TextStyle style_;
   std::string out_;
 };
 
@@ -306,7 +306,7 @@ void add_waits(const StackReport& report, const FiberGroup& group, Text& text) {
 
 }  // namespace
 
-std::string format_stacks_text(const StackReport& report, const StackStyle& style) {
+std::string format_stacks_text(const StackReport& report, const TextStyle& style) {
   Text text(style);
   for (const std::string& finding : report.findings) text.line(finding, kRed);
   std::string head = fmt::format("process {} {}: {}", report.pid, report.exe,

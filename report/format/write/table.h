@@ -13,6 +13,7 @@ struct TextStyle {
   std::size_t columns = 0;       // of the terminal; 0: not a terminal, so nothing is cut
   bool with_units = false;       // sizes as "1.2 MiB", not as a number of bytes
   bool with_separators = false;  // numbers as "1,234,567"
+  bool is_brief = false;         // of stacks: fold frames in the runtime and in libraries
 };
 
 // A number in a cell of a table. If the output is not a terminal, it consists only of digits, which

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "report/format/export/writers.h"
+#include "report/format/export/formats.h"
 #include "report/model/counts.h"
 #include "tests/report/format/hostile_snapshot.h"
 #include "tests/support/memory_sink.h"
@@ -162,10 +162,9 @@ Dump read_dump(const std::string& text) {
   return dump;
 }
 
-std::string written(Result<void> (*write)(const Snapshot&, Sink&, const ExportOptions&),
-                    const Snapshot& snapshot) {
+std::string written(std::string_view format, const Snapshot& snapshot) {
   MemorySink sink;
-  REQUIRE(write(snapshot, sink, {}));
+  REQUIRE(find_format(format)->snapshot(snapshot, sink, {}));
   return sink.text;
 }
 
@@ -174,7 +173,7 @@ std::string written(Result<void> (*write)(const Snapshot&, Sink&, const ExportOp
 TEST_CASE("a heap dump has each object, its class, and if possible its size") {
   HostileSnapshot build;
   build.snapshot.header.captured = "2025-11-20T11:34:07.215Z";
-  const Dump dump = read_dump(written(write_hprof, build.snapshot));
+  const Dump dump = read_dump(written("hprof", build.snapshot));
   CHECK(dump.roots == build.snapshot.roots.size());
   std::uint64_t objects = 0;
   for (const auto& [name, count] : dump.by_class) objects += count.first;
@@ -235,12 +234,12 @@ TEST_CASE("a heap dump keeps the rules of its readers' engines") {
   SUBCASE("of a hostile heap") {
     HostileSnapshot build;
     build.snapshot.header.captured = "2025-11-20T11:34:07.215Z";
-    check_rules_of_readers(read_dump(written(write_hprof, build.snapshot)));
+    check_rules_of_readers(read_dump(written("hprof", build.snapshot)));
   }
   SUBCASE("of an empty heap") {
     SnapshotBuilder build;
     build.snapshot.header.captured = "2025-11-20T11:34:07.215Z";
-    check_rules_of_readers(read_dump(written(write_hprof, build.snapshot)));
+    check_rules_of_readers(read_dump(written("hprof", build.snapshot)));
   }
 }
 
@@ -251,7 +250,7 @@ TEST_CASE("an object without room for a head grows by at most a head in a heap d
   build.object(0x7f0000001000, pair, 16, {{0, 1}, {8, 0}});
   build.object(0x7f0000001010, pair, 16);
   build.object(0x7f0000001020, build.type("Buffer"), std::uint64_t{3} << 20, {{8, 0}});
-  const Dump dump = read_dump(written(write_hprof, build.snapshot));
+  const Dump dump = read_dump(written("hprof", build.snapshot));
   CHECK(dump.by_class.at("Pair") == std::pair<std::uint64_t, std::uint64_t>(2, 64));
   CHECK(dump.by_class.at("[LBuffer;").second == std::uint64_t{3} << 20);
 }

@@ -11,7 +11,7 @@
 
 #include <doctest/doctest.h>
 
-#include "report/format/export/writers.h"
+#include "report/format/export/formats.h"
 #include "report/format/read/collector_dump.h"
 #include "report/format/read/join_dump.h"
 #include "report/model/counts.h"
@@ -29,13 +29,11 @@ constexpr std::uint64_t kEnd = ~std::uint64_t{0};
 constexpr std::uint64_t kAtomic = std::uint64_t{1} << 63;
 constexpr std::uint64_t kPage = 0x7f1234560000;
 
-using Write = Result<void> (*)(const Snapshot&, Sink&, const ExportOptions&);
-
-std::string written(Write write, const Snapshot& snapshot, bool with_values = true) {
+std::string written(std::string_view format, const Snapshot& snapshot, bool with_values = true) {
   MemorySink sink;
   ExportOptions options;
   options.with_values = with_values;
-  REQUIRE(write(snapshot, sink, options));
+  REQUIRE(find_format(format)->snapshot(snapshot, sink, options));
   return sink.text;
 }
 
@@ -107,7 +105,7 @@ Snapshot read_again(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a graph has each word that points into an object, in the collector's order") {
-  const std::string text = written(write_gcgrph, small_heap().snapshot);
+  const std::string text = written("gcgrph", small_heap().snapshot);
   CHECK(text.substr(0, 8) == std::string("GCGRPH\1\0", 8));
   // The page that is last in its four megabytes comes first.
   const std::string same_page = words({kPage, 32, std::uint64_t{9} << 32 | 174, 8, kPage + 32, 16,
@@ -120,11 +118,11 @@ TEST_CASE("a graph has each word that points into an object, in the collector's 
 
 TEST_CASE("without values, a graph has only ids and text lengths of the first words") {
   SnapshotBuilder build = small_heap();
-  const std::string told = written(write_gcgrph, build.snapshot, false);
+  const std::string told = written("gcgrph", build.snapshot, false);
   CHECK(told.find(words({kPage, 32, 174, 8})) != std::string::npos);
   CHECK(told.find(words({48 | kAtomic, std::uint64_t{7} << 32 | 1, kEnd})) != std::string::npos);
   build.snapshot.types[build.snapshot.objects[4].type].typed_by = snapshot::TypedBy::Referrer;
-  const std::string less = written(write_gcgrph, build.snapshot, false);
+  const std::string less = written("gcgrph", build.snapshot, false);
   CHECK(less.find(words({48 | kAtomic, 0, kEnd})) != std::string::npos);
 }
 
@@ -137,7 +135,7 @@ TEST_CASE("a full dump has all bytes, even of objects larger than a buffer") {
   }
   std::string expected = std::string("GCFULL\1\0", 8) + words({kPage, 200000});
   for (std::uint64_t at = 0; at < 200000; at += 8) expected += words({at * 0x9e3779b97f4a7c15});
-  CHECK(written(write_gcfull, build.snapshot) == expected + words({kEnd}));
+  CHECK(written("gcfull", build.snapshot) == expected + words({kEnd}));
 }
 
 TEST_CASE("a dump that is read and written again is the same, byte for byte") {
@@ -149,26 +147,27 @@ TEST_CASE("a dump that is read and written again is the same, byte for byte") {
     kept.put(5, 4096, 0x6c6c612074612074);  // contents that types do not come from
   }
   const auto counted = count_objects(build.snapshot);
-  for (const Write write : {write_gcgrph, write_gcfull}) {
-    const std::string first = written(write, build.snapshot);
+  for (const char* const format : {"gcgrph", "gcfull"}) {
+    const std::string first = written(format, build.snapshot);
     const Snapshot again = read_again(first);
-    CHECK(written(write, again) == first);
+    CHECK(written(format, again) == first);
     const auto counts = count_objects(again);
     CHECK(counts.objects == counted.objects);
     CHECK(counts.bytes == counted.bytes);
   }
   // All parts of a graph are in the bytes.
-  CHECK(written(write_gcgrph, read_again(written(write_gcfull, build.snapshot))) ==
-        written(write_gcgrph, build.snapshot));
+  CHECK(written("gcgrph", read_again(written("gcfull", build.snapshot))) ==
+        written("gcgrph", build.snapshot));
 }
 
 TEST_CASE("a format that needs bytes or offsets that a snapshot lacks is refused") {
   SnapshotBuilder build = small_heap();
   const auto why_not = [&](std::string_view name) {
-    const auto checked = check_exportable(*find_export_format(name), build.snapshot);
+    const auto checked = check_exportable(*find_format(name), build.snapshot);
     return checked ? std::string() : checked.error().text();
   };
-  for (const ExportFormat& format : export_formats()) CHECK(why_not(format.name).empty());
+  for (const Format* const format : formats_with(writes<&Format::snapshot>))
+    CHECK(why_not(format->name).empty());
   build.snapshot.header.malloc.emplace();
   for (const char* name : {"gcfull", "gcgrph"}) {
     CHECK(why_not(name).find("try: --heap gc") != std::string::npos);

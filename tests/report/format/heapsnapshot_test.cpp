@@ -3,10 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include "report/format/export/formats.h"
 #include "report/format/export/heapsnapshot_ids.h"
 #include "report/format/export/heapsnapshot_names.h"
 #include "report/format/export/heapsnapshot_objects.h"
-#include "report/format/export/writers.h"
 #include "tests/support/memory_sink.h"
 #include "tests/support/small_snapshot.h"
 
@@ -38,7 +38,7 @@ TEST_CASE("the heapsnapshot of one object held by one variable") {
   root.symbol = "CACHE";
   build.snapshot.roots.push_back(root);
   MemorySink sink;
-  REQUIRE(write_heapsnapshot(build.snapshot, sink, {}));
+  REQUIRE(find_format("heapsnapshot")->snapshot(build.snapshot, sink, {}));
   const std::size_t nodes = sink.text.find("\"nodes\"");
   const std::size_t strings = sink.text.find("\"strings\"");
   REQUIRE(strings != std::string::npos);
@@ -64,7 +64,7 @@ TEST_CASE("of two heaps, malloc's objects are native in a heapsnapshot") {
   build.object(0x7f0000002010, type, 48);
   build.snapshot.objects[1].of_malloc = 1;
   MemorySink sink;
-  REQUIRE(write_heapsnapshot(build.snapshot, sink, {}));
+  REQUIRE(find_format("heapsnapshot")->snapshot(build.snapshot, sink, {}));
   CHECK(sink.text.find("\n,3,514,515,32,") != std::string::npos);
   CHECK(sink.text.find("\n,8,514,") != std::string::npos);
 }
@@ -136,6 +136,6 @@ TEST_CASE("an object too large for 32 bits becomes several nodes whose sizes add
   }
   CHECK(sum == bytes);
   MemorySink sink;
-  REQUIRE(write_heapsnapshot(build.snapshot, sink, {}));
+  REQUIRE(find_format("heapsnapshot")->snapshot(build.snapshot, sink, {}));
   CHECK(sink.text.find("(rest of Large)") != std::string::npos);
 }

@@ -8,7 +8,6 @@
 
 #include "report/analyze/merged_paths.h"
 #include "report/analyze/type_sizes.h"
-#include "report/format/export/writers.h"
 #include "report/model/counts.h"
 #include "tests/report/format/hostile_snapshot.h"
 #include "tests/support/memory_sink.h"

@@ -43,7 +43,7 @@ struct PageData {
 
 std::string page_of(const trace::Trace& trace, const trace::SiteChoice& choice = {}) {
   MemorySink sink;
-  REQUIRE(write_trace_html(trace, choice, sink, {}));
+  REQUIRE(write_html_of_trace(trace, nullptr, choice, sink, {}));
   return sink.text;
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("a page of a heap with a trace has the same number for a type in both"
   heap.object(0x1000, heap.type("String"), 32);
   heap.object(0x1030, heap.type("Session"), 48);
   MemorySink sink;
-  REQUIRE(write_html_with_trace(heap.snapshot, small_trace(), {}, sink, {}));
+  REQUIRE(write_html_of_trace(small_trace(), &heap.snapshot, {}, sink, {}));
   const PageData page(sink.text);
   CHECK(page.json["has_heap"].get_bool().value());
   const std::size_t types = page.json["types"].get_array().value().size();

@@ -83,23 +83,24 @@ TEST_CASE("the table in JSON has the same rows and totals") {
 }
 
 TEST_CASE("MemProf's tables list objects in use, the most bytes first") {
-  const trace::SiteTable table = table_of(small_trace());
-  CHECK(format_sites_memprof(table, trace::Value::InuseSpace) ==
+  trace::SiteTable table = table_of(small_trace());
+  CHECK(format_sites_memprof(table) ==
         "2\n"
         "1\t200\tShop#login (shop.cr:12)\t(truncated)\n"
         "1\t48\tShop#login (shop.cr:12)\tShop#serve (shop.cr:40)\n");
-  CHECK(format_sites_markdown(table, trace::Value::InuseSpace) ==
+  CHECK(format_sites_markdown(table) ==
         "| Allocations | Total size | Context |\n"
         "|------------:|-----------:|---------|\n"
         "| 1 | 200 | `Shop#login (shop.cr:12)`<br>`(truncated)` |\n"
         "| 1 | 48 | `Shop#login (shop.cr:12)`<br>`Shop#serve (shop.cr:40)` |\n");
-  CHECK(format_sites_memprof(table, trace::Value::AllocSpace).starts_with("4\n1\t200\t"));
+  table.value = trace::Value::AllocSpace;
+  CHECK(format_sites_memprof(table).starts_with("4\n1\t200\t"));
 }
 
 TEST_CASE("places that differ only in their types are one line of MemProf's") {
   trace::Trace trace = small_trace();
   trace.events.add({.address = 0x8000, .bytes = 2000, .type = 1, .stack = 0});
-  const std::string text = format_sites_memprof(table_of(trace), trace::Value::InuseSpace);
+  const std::string text = format_sites_memprof(table_of(trace));
   CHECK(text.starts_with("2\n2\t2048\tShop#login (shop.cr:12)\tShop#serve (shop.cr:40)\n"));
 }
 

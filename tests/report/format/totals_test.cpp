@@ -8,7 +8,7 @@
 #include <simdjson.h>
 #include <zlib.h>
 
-#include "report/format/export/exporters.h"
+#include "report/format/export/formats.h"
 #include "report/model/counts.h"
 #include "tests/report/format/hostile_snapshot.h"
 #include "tests/support/memory_sink.h"
@@ -27,10 +27,10 @@ struct Count {
 using Counts = std::map<std::string, Count>;
 
 std::string written(const Snapshot& snapshot, std::string_view format) {
-  const ExportFormat* const found = find_export_format(format);
+  const Format* const found = find_format(format, writes<&Format::snapshot>);
   REQUIRE(found != nullptr);
   MemorySink sink;
-  REQUIRE(found->write(snapshot, sink, {}));
+  REQUIRE(found->snapshot(snapshot, sink, {}));
   return sink.text;
 }
 
@@ -289,28 +289,28 @@ TEST_CASE("objects and bytes by type are the same in every format") {
 
 TEST_CASE("whatever the names of the target's types, text formats contain only text") {
   const HostileSnapshot build;
-  for (const ExportFormat& format : export_formats()) {
-    CAPTURE(format.name);
-    if (format.name == "pprof" || format.name == "gcgrph" || format.name == "hprof") continue;
-    const std::string text = written(build.snapshot, format.name);
+  for (const Format* const format : formats_with(writes<&Format::snapshot>)) {
+    CAPTURE(format->name);
+    if (format->name == "pprof" || format->name == "gcgrph" || format->name == "hprof") continue;
+    const std::string text = written(build.snapshot, format->name);
     CHECK(text.find('\x1b') == std::string::npos);
     CHECK(text.find("\xe2\x80\xae") == std::string::npos);  // right-to-left override
     CHECK(text.find("<script") ==
-          (format.name == "svg" ? std::string::npos : text.find("<script")));
+          (format->name == "svg" ? std::string::npos : text.find("<script")));
   }
 }
 
 TEST_CASE("an export that cannot be written completely fails") {
   const HostileSnapshot build;
-  for (const ExportFormat& format : export_formats()) {
-    CAPTURE(format.name);
+  for (const Format* const format : formats_with(writes<&Format::snapshot>)) {
+    CAPTURE(format->name);
     MemorySink full;
     full.limit_bytes = 100;
-    CHECK_FALSE(format.write(build.snapshot, full, {}));
+    CHECK_FALSE(format->snapshot(build.snapshot, full, {}));
     MemorySink late;
     ExportOptions options;
     options.deadline.at = std::chrono::steady_clock::now() - std::chrono::seconds(1);
-    const auto result = format.write(build.snapshot, late, options);
+    const auto result = format->snapshot(build.snapshot, late, options);
     REQUIRE_FALSE(result);
     CHECK(result.error().kind == ErrorKind::Timeout);
     CHECK_FALSE(late.is_finished);
@@ -319,13 +319,13 @@ TEST_CASE("an export that cannot be written completely fails") {
 
 TEST_CASE("a compressed export unpacks to the plain one") {
   const HostileSnapshot build;
-  for (const ExportFormat& format : export_formats()) {
-    CAPTURE(format.name);
+  for (const Format* const format : formats_with(writes<&Format::snapshot>)) {
+    CAPTURE(format->name);
     MemorySink sink;
     ExportOptions options;
     options.with_gzip = true;
-    REQUIRE(format.write(build.snapshot, sink, options));
-    const std::string plain = written(build.snapshot, format.name);
-    CHECK(unpacked(sink.text) == (format.name == "pprof" ? unpacked(plain) : plain));
+    REQUIRE(format->snapshot(build.snapshot, sink, options));
+    const std::string plain = written(build.snapshot, format->name);
+    CHECK(unpacked(sink.text) == (format->name == "pprof" ? unpacked(plain) : plain));
   }
 }

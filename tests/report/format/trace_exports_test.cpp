@@ -1,8 +1,7 @@
-#include "report/format/export/trace_exports.h"
-
 #include <doctest/doctest.h>
 #include <simdjson.h>
 
+#include "report/format/export/formats.h"
 #include "tests/support/memory_sink.h"
 #include "tests/support/small_trace.h"
 
@@ -10,11 +9,9 @@ using namespace heapattach;
 
 namespace {
 
-using Write = Result<void> (*)(const trace::Trace&, Sink&, const TraceExportOptions&);
-
-std::string written(Write write, TraceExportOptions options = {}) {
+std::string written(std::string_view format, TraceExportOptions options = {}) {
   MemorySink sink;
-  REQUIRE(write(small_trace(), sink, options));
+  REQUIRE(find_format(format)->trace(small_trace(), sink, options));
   return sink.text;
 }
 
@@ -26,17 +23,17 @@ TraceExportOptions with_value(trace::Value value) {
 }
 
 TEST_CASE("folded stacks begin with the outermost function and end with the type") {
-  CHECK(written(write_trace_folded, with_value(trace::Value::AllocSpace)) ==
+  CHECK(written("folded", with_value(trace::Value::AllocSpace)) ==
         "Shop#serve;Shop#login;Session 96\n"
         "Shop#serve;Shop#login;String 32\n"
         "GC::malloc;GC_malloc_kind 100\n"
         "(truncated);Shop#login 200\n");
-  CHECK(written(write_trace_folded, with_value(trace::Value::AllocObjects)) ==
+  CHECK(written("folded", with_value(trace::Value::AllocObjects)) ==
         "Shop#serve;Shop#login;Session 2\n"
         "Shop#serve;Shop#login;String 1\n"
         "GC::malloc;GC_malloc_kind 1\n"
         "(truncated);Shop#login 1\n");
-  CHECK(written(write_trace_folded, with_value(trace::Value::InuseSpace)) ==
+  CHECK(written("folded", with_value(trace::Value::InuseSpace)) ==
         "Shop#serve;Shop#login;Session 48\n"
         "(truncated);Shop#login 200\n");
 }
@@ -45,29 +42,29 @@ TEST_CASE("exports have the chosen types and frames alone") {
   TraceExportOptions options = with_value(trace::Value::AllocSpace);
   options.types = {"Str*"};
   options.frames.depth = 1;
-  CHECK(written(write_trace_folded, options) == "Shop#login;String 32\n");
+  CHECK(written("folded", options) == "Shop#login;String 32\n");
   options.frames = {trace::FrameText::Full, true};
-  CHECK(written(write_trace_folded, options) ==
+  CHECK(written("folded", options) ==
         "main (main.cr:1);Shop#serve (shop.cr:40);Shop#login (shop.cr:15);GC::malloc "
         "(gc.cr:3);GC_malloc_kind;String 32\n");
 }
 
 TEST_CASE("a flame graph shows all of the value, and the share of each function") {
-  const std::string text = written(write_trace_svg, with_value(trace::Value::AllocSpace));
+  const std::string text = written("svg", with_value(trace::Value::AllocSpace));
   CHECK(text.find("<title>Allocations of process 4711 by stack</title>") != std::string::npos);
   CHECK(text.find("428 bytes allocated in 4.0 s<") != std::string::npos);
   CHECK(text.find("<title>all: 428 bytes allocated (100.0%)") != std::string::npos);
   CHECK(text.find(
             "<title>Shop#serve: 128 bytes allocated (29.9%), 0 bytes in 0 objects of its own") !=
         std::string::npos);
-  const std::string objects = written(write_trace_svg, with_value(trace::Value::InuseObjects));
+  const std::string objects = written("svg", with_value(trace::Value::InuseObjects));
   CHECK(objects.find("<title>all: 2 objects in use (100.0%)") != std::string::npos);
 }
 
 TEST_CASE("DHAT's file has the bytes and objects of each stack") {
   simdjson::dom::parser parser;
   simdjson::dom::element json;
-  const std::string text = written(write_trace_dhat);
+  const std::string text = written("dhat");
   REQUIRE(parser.parse(text).get(json) == simdjson::SUCCESS);
   CHECK(std::string_view{json["verb"]} == "Allocated");
   std::uint64_t bytes = 0;
@@ -83,7 +80,7 @@ TEST_CASE("DHAT's file has the bytes and objects of each stack") {
 TEST_CASE("speedscope's file has a profile for each value, with names, files and lines") {
   simdjson::dom::parser parser;
   simdjson::dom::element json;
-  const std::string text = written(write_trace_speedscope);
+  const std::string text = written("speedscope");
   REQUIRE(parser.parse(text).get(json) == simdjson::SUCCESS);
   CHECK(std::uint64_t{json["activeProfileIndex"]} == 1);
   const std::uint64_t totals[] = {5, 428, 2, 248};
@@ -109,7 +106,7 @@ TEST_CASE("speedscope's file has a profile for each value, with names, files and
 }
 
 TEST_CASE("Alys's events link an allocation, where it moved to, and its end") {
-  CHECK(written(write_trace_alys) == R"([
+  CHECK(written("alys") == R"([
 {"id":0,"time":0.000001000,"kind":"alloc","addr":4096,"size":48,"stack":[{"ip":1298,"line":12,"file":"shop.cr","name":"Shop#login"},{"ip":1344,"line":40,"file":"shop.cr","name":"Shop#serve"}]},
 {"id":1,"time":0.000002000,"kind":"alloc","addr":8192,"size":32,"stack":[{"ip":1301,"line":15,"file":"shop.cr","name":"Shop#login"},{"ip":1344,"line":40,"file":"shop.cr","name":"Shop#serve"}]},
 {"id":2,"time":0.000003000,"kind":"alloc","addr":12288,"size":100,"stack":[{"ip":32512,"name":"GC_malloc_kind"},{"ip":1280,"line":3,"file":"gc.cr","name":"GC::malloc"}]},
@@ -122,7 +119,7 @@ TEST_CASE("Alys's events link an allocation, where it moved to, and its end") {
 }
 
 TEST_CASE("a profile for pprof is compressed") {
-  CHECK(written(write_trace_pprof).starts_with("\x1f\x8b"));
+  CHECK(written("pprof").starts_with("\x1f\x8b"));
 }
 
 }  // namespace
