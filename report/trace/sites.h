@@ -36,11 +36,11 @@ struct SiteChoice {
 
 struct Site {
   Amounts amounts;
-  std::string name;                 // of the thread or fiber; empty for other groups
-  std::string type;                 // the one with the most bytes
-  std::size_t more_types = 0;       // besides it
-  std::vector<std::string> frames;  // innermost first, of the place with the most bytes
-  std::size_t more_places = 0;      // besides it
+  std::string name = {};                 // of the thread or fiber; empty for other groups
+  std::string type = {};                 // the one with the most bytes
+  std::size_t more_types = 0;            // besides it
+  std::vector<std::string> frames = {};  // innermost first, of the place with the most bytes
+  std::size_t more_places = 0;           // besides it
 };
 
 struct SiteTable {

@@ -3,11 +3,11 @@
 #include <string>
 #include <string_view>
 
-#include "report/format/write/table.h"
+#include "report/format/write/columns.h"
 #include "report/model/counts.h"
 
-// Formats a CountTable, with one source file per format. Each function returns the whole text,
-// which is small.
+// Formats a CountTable, whose columns are declared in count_table.cpp. Each function returns the
+// whole text, which is small.
 namespace heapattach {
 
 // For people.
@@ -22,9 +22,8 @@ namespace heapattach {
 [[nodiscard]] std::string format_count_memprof(const snapshot::CountTable& table);
 [[nodiscard]] std::string format_count_openmetrics(const snapshot::CountTable& table);
 
-// A row's transitive and retained bytes, separated by `separator`; the fields are empty if it has
-// none.
-[[nodiscard]] std::string sizes_text(const snapshot::CountRow& row, std::string_view separator);
+// The rows, with all columns.
+[[nodiscard]] Grid count_grid(const snapshot::CountTable& table);
 
 // A row's type, safe to show, for formats without a column for reachability. Types of unreachable
 // objects are marked.

@@ -40,13 +40,16 @@ class Exposition {
     text_ += fmt::format("heapattach_{}{{pid=\"{}\"}} {}\n", name, table_.pid, value);
   }
 
-  // One number of each row; none for a row that `number_of` has no value for.
-  template <typename NumberOf>
-  void add_rows(std::string_view name, std::string_view help, NumberOf number_of) {
-    begin(name, help);
-    for (const snapshot::CountRow& row : table_.rows) {
-      const std::optional<std::uint64_t> number = number_of(row);
-      if (!number) continue;
+  // The number of each row in a column; none for a row without a value there.
+  void add_rows(const Grid& grid, std::size_t column) {
+    const ColumnHead& head = grid.columns[column];
+    const std::string name = fmt::format("type_{}", head.key);
+    begin(name, head.gauge);
+    for (std::size_t i = 0; i < grid.rows; ++i) {
+      const CellValue value = grid.value_at(i, column);
+      const auto* const number = std::get_if<std::uint64_t>(&value);
+      if (number == nullptr) continue;
+      const snapshot::CountRow& row = table_.rows[i];
       text_ += fmt::format("heapattach_{}{{pid=\"{}\",type=\"{}\",reachable=\"{}\"}} {}\n", name,
                            table_.pid, label_text(row.type), row.is_reachable, *number);
     }
@@ -82,16 +85,10 @@ class Exposition {
 
 std::string format_count_openmetrics(const snapshot::CountTable& table) {
   using Number = std::optional<std::uint64_t>;
-  using Row = snapshot::CountRow;
   Exposition out(table);
-  out.add_rows("type_objects", "Objects of a type.",
-               [](const Row& row) { return Number(row.objects); });
-  out.add_rows("type_bytes", "Bytes of the objects of a type.",
-               [](const Row& row) { return Number(row.bytes); });
-  if (table.has_sizes) {
-    out.add_rows(
-        "type_retained_bytes", "Bytes that would be freed with the objects of a type.",
-        [](const Row& row) { return row.sizes ? Number(row.sizes->retained_bytes) : Number(); });
+  const Grid grid = count_grid(table);
+  for (std::size_t i = 0; i < grid.columns.size(); ++i) {
+    if (!grid.columns[i].gauge.empty()) out.add_rows(grid, i);
   }
   out.add("objects", "Reachable objects.", table.objects);
   out.add("live_bytes", "Bytes of the reachable objects.", table.bytes);

@@ -31,66 +31,81 @@ namespace heapattach {
 
 namespace {
 
-std::string percent_of(std::uint64_t part, std::uint64_t whole) {
+using snapshot::CountRow;
+using snapshot::CountTable;
+
+CellValue percent_of(std::uint64_t part, std::uint64_t whole) {
   if (whole == 0) return {};
   return fmt::format("{:.2f}", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-std::vector<std::string> head_of(const snapshot::CountTable& table) {
-  if (!table.has_sizes) return {"rank", "objects", "bytes", "%", "type"};
-  return {"rank", "objects", "bytes", "%", "transitive", "retained", "type"};
+bool has_sizes(const CountTable& table) {
+  return table.has_sizes;
 }
 
-// The lines of a table under construction; percentages are of `whole`.
-class Lines {
- public:
-  Lines(const snapshot::CountTable& table, const TextStyle& style)
-      : style_(style),
-        whole_(table.in_use_bytes()),
-        has_sizes_(table.has_sizes),
-        table_(head_of(table)) {}
-
-  void add_row(std::size_t rank, const snapshot::CountRow& row) {
-    std::vector<std::string> cells{std::to_string(rank), count_cell(row.objects, style_),
-                                   bytes_cell(row.bytes, style_), percent_of(row.bytes, whole_)};
-    if (has_sizes_) {
-      cells.push_back(row.sizes ? bytes_cell(row.sizes->transitive_bytes, style_) : "");
-      cells.push_back(row.sizes ? bytes_cell(row.sizes->retained_bytes, style_) : "");
-    }
-    cells.push_back(shown_type(row));
-    table_.add(std::move(cells));
-  }
-
-  void add_total(std::optional<std::uint64_t> objects, std::uint64_t bytes, std::string text) {
-    add_last(objects ? count_cell(*objects, style_) : std::string(), bytes,
-             percent_of(bytes, whole_), std::move(text));
-  }
-  void add_without_percent(std::uint64_t bytes, std::string text) {
-    add_last({}, bytes, {}, std::move(text));
-  }
-
-  [[nodiscard]] std::string format() const { return table_.format(style_); }
-
- private:
-  void add_last(std::string objects, std::uint64_t bytes, std::string percent, std::string text) {
-    std::vector<std::string> cells{
-        {}, std::move(objects), bytes_cell(bytes, style_), std::move(percent)};
-    if (has_sizes_) cells.resize(cells.size() + 2);
-    cells.push_back(std::move(text));
-    table_.add(std::move(cells), Table::Kind::Total);
-  }
-
-  const TextStyle& style_;
-  std::uint64_t whole_;
-  bool has_sizes_;
-  Table table_;
+constexpr Column<CountTable, CountRow> kColumns[] = {
+    {{.json = "type"}, member<&CountRow::type>},
+    {{.head = "rank", .unit = Unit::Digits},
+     [](const auto& table, const auto& row) {
+       return CellValue(static_cast<std::uint64_t>(&row - table.rows.data() + 1));
+     }},
+    {{.head = "objects", .key = "objects", .gauge = "Objects of a type."},
+     member<&CountRow::objects>},
+    {{.head = "bytes",
+      .key = "bytes",
+      .unit = Unit::Bytes,
+      .gauge = "Bytes of the objects of a type."},
+     member<&CountRow::bytes>},
+    {{.head = "%"},
+     [](const auto& table, const auto& row) {
+       return percent_of(row.bytes, table.in_use_bytes());
+     }},
+    {{.head = "transitive", .key = "transitive_bytes", .unit = Unit::Bytes},
+     [](const auto&, const auto& row) {
+       return row.sizes ? CellValue(row.sizes->transitive_bytes) : CellValue();
+     },
+     has_sizes},
+    {{.head = "retained",
+      .key = "retained_bytes",
+      .unit = Unit::Bytes,
+      .gauge = "Bytes that would be freed with the objects of a type."},
+     [](const auto&, const auto& row) {
+       return row.sizes ? CellValue(row.sizes->retained_bytes) : CellValue();
+     },
+     has_sizes},
+    {{.json = "reachable"},
+     [](const auto&, const auto& row) {
+       return row.is_reachable ? CellValue() : CellValue(false);
+     }},
+    {{.head = "type", .cells = "type"},
+     [](const auto&, const auto& row) { return CellValue(shown_type(row)); }},
 };
 
-void add_unreachable(std::uint64_t bytes, bool is_malloc, Lines& lines) {
+// The totals below the rows; percentages are of `whole`.
+class Totals {
+ public:
+  Totals(std::uint64_t whole, Grid& grid) : whole_(whole), grid_(grid) {}
+
+  void add(std::optional<std::uint64_t> objects, std::uint64_t bytes, std::string text) {
+    grid_.add_total({{"objects", objects ? CellValue(*objects) : CellValue()},
+                     {"bytes", bytes},
+                     {"%", percent_of(bytes, whole_)}},
+                    std::move(text));
+  }
+  void add_without_percent(std::uint64_t bytes, std::string text) {
+    grid_.add_total({{"bytes", bytes}}, std::move(text));
+  }
+
+ private:
+  std::uint64_t whole_;
+  Grid& grid_;
+};
+
+void add_unreachable(std::uint64_t bytes, bool is_malloc, Totals& totals) {
   if (bytes == 0) return;
-  lines.add_total(std::nullopt, bytes,
-                  is_malloc ? "leaked, or malloc's own headers and tables"
-                            : "not reachable, or unused in blocks in use");
+  totals.add(std::nullopt, bytes,
+             is_malloc ? "leaked, or malloc's own headers and tables"
+                       : "not reachable, or unused in blocks in use");
 }
 
 std::string total_in_use(bool is_malloc) {
@@ -102,57 +117,56 @@ std::string whose(const snapshot::HeapCount& heap) {
 }
 
 // Each heap's own, and both.
-void add_totals_of_both(const snapshot::CountTable& table, Lines& lines) {
+void add_totals_of_both(const CountTable& table, Totals& totals) {
   for (const auto& heap : table.heaps) {
-    lines.add_total(heap.objects, heap.bytes, "live, " + whose(heap));
+    totals.add(heap.objects, heap.bytes, "live, " + whose(heap));
   }
-  lines.add_total(table.objects, table.bytes, "live");
+  totals.add(table.objects, table.bytes, "live");
   for (const auto& heap : table.heaps) {
-    add_unreachable(heap.unreachable_bytes, heap.is_malloc, lines);
-  }
-  for (const auto& heap : table.heaps) {
-    lines.add_total(std::nullopt, heap.in_use_bytes(), total_in_use(heap.is_malloc));
-  }
-  lines.add_total(std::nullopt, table.in_use_bytes(), "total in use by both");
-  for (const auto& heap : table.heaps) {
-    if (heap.free_bytes) lines.add_without_percent(*heap.free_bytes, "free, " + whose(heap));
+    add_unreachable(heap.unreachable_bytes, heap.is_malloc, totals);
   }
   for (const auto& heap : table.heaps) {
-    if (heap.heap_bytes) lines.add_without_percent(*heap.heap_bytes, whose(heap) + " heap");
+    totals.add(std::nullopt, heap.in_use_bytes(), total_in_use(heap.is_malloc));
   }
-  if (table.heap_bytes) lines.add_without_percent(*table.heap_bytes, "both heaps");
+  totals.add(std::nullopt, table.in_use_bytes(), "total in use by both");
+  for (const auto& heap : table.heaps) {
+    if (heap.free_bytes) totals.add_without_percent(*heap.free_bytes, "free, " + whose(heap));
+  }
+  for (const auto& heap : table.heaps) {
+    if (heap.heap_bytes) totals.add_without_percent(*heap.heap_bytes, whose(heap) + " heap");
+  }
+  if (table.heap_bytes) totals.add_without_percent(*table.heap_bytes, "both heaps");
 }
 
 }  // namespace
 
-std::string sizes_text(const snapshot::CountRow& row, std::string_view separator) {
-  if (!row.sizes) return std::string(separator);
-  return fmt::format("{}{}{}", row.sizes->transitive_bytes, separator, row.sizes->retained_bytes);
-}
-
-std::string shown_type(const snapshot::CountRow& row) {
+std::string shown_type(const CountRow& row) {
   std::string text = terminal_text(row.type);
   if (!row.is_reachable) text += " (unreachable)";
   return text;
 }
 
-std::string format_count_table(const snapshot::CountTable& table, const TextStyle& style) {
-  Lines lines(table, style);
-  for (std::size_t i = 0; i < table.rows.size(); ++i) lines.add_row(i + 1, table.rows[i]);
+Grid count_grid(const CountTable& table) {
+  return grid_of(kColumns, table, table.rows);
+}
+
+std::string format_count_table(const CountTable& table, const TextStyle& style) {
+  Grid grid = count_grid(table);
+  Totals totals(table.in_use_bytes(), grid);
   if (table.left_out_rows != 0) {
-    lines.add_total(table.left_out_objects, table.left_out_bytes,
-                    fmt::format("({})", counted(table.left_out_rows, "more type")));
+    totals.add(table.left_out_objects, table.left_out_bytes,
+               fmt::format("({})", counted(table.left_out_rows, "more type")));
   }
   if (!table.heaps.empty()) {
-    add_totals_of_both(table, lines);
+    add_totals_of_both(table, totals);
   } else {
-    lines.add_total(table.objects, table.bytes, "live");
-    add_unreachable(table.unreachable_bytes, table.is_malloc, lines);
-    lines.add_total(std::nullopt, table.in_use_bytes(), total_in_use(table.is_malloc));
-    if (table.free_bytes) lines.add_without_percent(*table.free_bytes, "free");
-    if (table.heap_bytes) lines.add_without_percent(*table.heap_bytes, "heap");
+    totals.add(table.objects, table.bytes, "live");
+    add_unreachable(table.unreachable_bytes, table.is_malloc, totals);
+    totals.add(std::nullopt, table.in_use_bytes(), total_in_use(table.is_malloc));
+    if (table.free_bytes) totals.add_without_percent(*table.free_bytes, "free");
+    if (table.heap_bytes) totals.add_without_percent(*table.heap_bytes, "heap");
   }
-  std::string out = lines.format();
+  std::string out = table_of(grid, style);
   if (!table.complete) {
     out += fmt::format("partial: {}\n", terminal_text(table.reason));
   }

@@ -1,11 +1,12 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "report/analyze/difference.h"
 #include "report/analyze/growth_holders.h"
-#include "report/format/write/table.h"
+#include "report/format/write/columns.h"
 #include "report/model/origin_check.h"
 
 // Formats what grew: between two or three snapshots, or in each round of a watch.
@@ -42,6 +43,9 @@ struct GrowthReport {
 // "1000 new Session retain 96000 bytes, 94 % of what is new".
 [[nodiscard]] std::string sentence_of(const GrowthReport& report,
                                       const analyze::GrowthHolder& holder);
+// These rows, with the columns that growth_table.cpp declares.
+[[nodiscard]] Grid growth_grid(const GrowthReport& report,
+                               std::span<const analyze::TypeGrowth> rows);
 [[nodiscard]] std::string format_growth_table(const GrowthReport& report, const TextStyle& style);
 [[nodiscard]] std::string format_growth_json(const GrowthReport& report);
 

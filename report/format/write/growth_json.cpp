@@ -21,7 +21,6 @@
 // The growth at the top is of all types, whatever --top left out of `types`.
 
 #include "report/format/write/growth_formats.h"
-#include "report/format/write/json_record.h"
 #include "report/format/write/root_path_text.h"
 
 namespace heapattach {
@@ -36,33 +35,6 @@ JsonRecord source_record(const GrowthSource& source) {
   record.text_unless_empty("captured", source.captured);
   record.number("objects", source.objects);
   record.number("bytes", source.bytes);
-  return record;
-}
-
-JsonRecord type_record(const GrowthReport& report, const analyze::TypeGrowth& row) {
-  JsonRecord record;
-  record.text("type", row.type);
-  record.number("objects_before", row.before.objects);
-  record.number("bytes_before", row.before.bytes);
-  record.number("objects_after", row.after.objects);
-  record.number("bytes_after", row.after.bytes);
-  record.number("grown_objects", row.grown_objects());
-  record.number("grown_bytes", row.grown_bytes());
-  if (row.retained) {
-    record.number("retained_before", row.retained->before);
-    record.number("retained_after", row.retained->after);
-    record.number("grown_retained", row.retained->grown());
-  }
-  if (report.has_objects()) {
-    record.number("stayed_objects", row.stayed.objects);
-    record.number("stayed_bytes", row.stayed.bytes);
-  }
-  if (report.has_kept()) {
-    record.number("kept_objects", row.kept.objects);
-    record.number("kept_bytes", row.kept.bytes);
-  }
-  if (row.is_new()) record.boolean("new", true);
-  if (row.is_gone()) record.boolean("gone", true);
   return record;
 }
 
@@ -117,11 +89,7 @@ std::string format_growth_json(const GrowthReport& report) {
     record.number("kept_objects", total.kept.objects);
     record.number("kept_bytes", total.kept.bytes);
   }
-  record.open_list("types");
-  for (const analyze::TypeGrowth& row : report.difference.rows) {
-    record.item(type_record(report, row));
-  }
-  record.close_list();
+  add_rows("types", growth_grid(report, report.difference.rows), record);
   add_holders(report, record);
   return std::move(record).line();
 }

@@ -34,6 +34,7 @@ namespace heapattach {
 
 namespace {
 
+using analyze::RetainedGrowth;
 using analyze::TypeGrowth;
 
 std::string source_lines(const GrowthReport& report) {
@@ -55,40 +56,66 @@ std::string source_lines(const GrowthReport& report) {
   return out;
 }
 
-std::vector<std::string> head_of(const GrowthReport& report) {
-  std::vector<std::string> head;
-  if (report.has_kept()) head = {"kept bytes", "kept"};
-  head.emplace_back("+bytes");
-  if (report.difference.has_retained) head.emplace_back("+retained");
-  head.insert(head.end(), {"+objects", "before", "after"});
-  if (report.has_objects()) head.emplace_back("stayed");
-  head.emplace_back("type");
-  return head;
+CellValue grown_retained(const GrowthReport& /*report*/, const TypeGrowth& row) {
+  return row.retained ? CellValue(row.retained->grown()) : CellValue();
+}
+template <std::uint64_t RetainedGrowth::*Part>
+CellValue retained(const GrowthReport& /*report*/, const TypeGrowth& row) {
+  return row.retained ? CellValue((*row.retained).*Part) : CellValue();
+}
+template <auto Number>
+CellValue number(const GrowthReport& /*report*/, const TypeGrowth& row) {
+  return (row.*Number)();
+}
+template <analyze::Amount TypeGrowth::*Amount, std::uint64_t analyze::Amount::*Part>
+CellValue part(const GrowthReport& /*report*/, const TypeGrowth& row) {
+  return row.*Amount.*Part;
+}
+bool has_kept(const GrowthReport& report) {
+  return report.has_kept();
+}
+bool has_objects(const GrowthReport& report) {
+  return report.has_objects();
+}
+bool has_retained(const GrowthReport& report) {
+  return report.difference.has_retained;
 }
 
-std::vector<std::string> cells_of(const GrowthReport& report,
-                                  const TypeGrowth& row,
-                                  std::string text,
-                                  const TextStyle& style) {
-  std::vector<std::string> cells;
-  if (report.has_kept()) {
-    cells = {bytes_cell(row.kept.bytes, style), count_cell(row.kept.objects, style)};
-  }
-  cells.push_back(growth_bytes_cell(row.grown_bytes(), style));
-  if (report.difference.has_retained) {
-    cells.push_back(row.retained ? growth_bytes_cell(row.retained->grown(), style) : std::string());
-  }
-  cells.insert(cells.end(),
-               {growth_cell(row.grown_objects(), style), count_cell(row.before.objects, style),
-                count_cell(row.after.objects, style)});
-  if (report.has_objects()) cells.push_back(count_cell(row.stayed.objects, style));
-  cells.push_back(std::move(text));
-  return cells;
-}
+constexpr auto kObjects = &analyze::Amount::objects;
+constexpr auto kBytes = &analyze::Amount::bytes;
 
-std::string text_of(const TypeGrowth& row) {
-  return terminal_text(row.type) + (row.is_new() ? " (new)" : row.is_gone() ? " (gone)" : "");
-}
+constexpr Column<GrowthReport, TypeGrowth> kColumns[] = {
+    {{.head = "kept bytes", .unit = Unit::Bytes}, part<&TypeGrowth::kept, kBytes>, has_kept},
+    {{.head = "kept"}, part<&TypeGrowth::kept, kObjects>, has_kept},
+    {{.head = "+bytes", .unit = Unit::Bytes}, number<&TypeGrowth::grown_bytes>},
+    {{.head = "+retained", .unit = Unit::Bytes}, grown_retained, has_retained},
+    {{.json = "type"}, member<&TypeGrowth::type>},
+    {{.json = "objects_before"}, part<&TypeGrowth::before, kObjects>},
+    {{.json = "bytes_before"}, part<&TypeGrowth::before, kBytes>},
+    {{.json = "objects_after"}, part<&TypeGrowth::after, kObjects>},
+    {{.json = "bytes_after"}, part<&TypeGrowth::after, kBytes>},
+    {{.head = "+objects", .key = "grown_objects"}, number<&TypeGrowth::grown_objects>},
+    {{.json = "grown_bytes"}, number<&TypeGrowth::grown_bytes>},
+    {{.json = "retained_before"}, retained<&RetainedGrowth::before>},
+    {{.json = "retained_after"}, retained<&RetainedGrowth::after>},
+    {{.json = "grown_retained"}, grown_retained},
+    {{.head = "before"}, part<&TypeGrowth::before, kObjects>},
+    {{.head = "after"}, part<&TypeGrowth::after, kObjects>},
+    {{.head = "stayed", .key = "stayed_objects"}, part<&TypeGrowth::stayed, kObjects>, has_objects},
+    {{.json = "stayed_bytes"}, part<&TypeGrowth::stayed, kBytes>, has_objects},
+    {{.json = "kept_objects"}, part<&TypeGrowth::kept, kObjects>, has_kept},
+    {{.json = "kept_bytes"}, part<&TypeGrowth::kept, kBytes>, has_kept},
+    {{.json = "new"},
+     [](const auto&, const auto& row) { return row.is_new() ? CellValue(true) : CellValue(); }},
+    {{.json = "gone"},
+     [](const auto&, const auto& row) { return row.is_gone() ? CellValue(true) : CellValue(); }},
+    {{.head = "type"},
+     [](const auto&, const auto& row) {
+       return CellValue(terminal_text(row.type) + (row.is_new()    ? " (new)"
+                                                   : row.is_gone() ? " (gone)"
+                                                                   : ""));
+     }},
+};
 
 // What the columns mean, for first-time readers.
 std::string legend(const GrowthReport& report) {
@@ -158,19 +185,20 @@ std::string sentence_of(const GrowthReport& report, const analyze::GrowthHolder&
                      holder.type, is_one ? "s" : "", holder.retained_bytes, share);
 }
 
+Grid growth_grid(const GrowthReport& report, std::span<const TypeGrowth> rows) {
+  return grid_of(kColumns, report, rows);
+}
+
 std::string format_growth_table(const GrowthReport& report, const TextStyle& style) {
-  Table table(head_of(report));
   const analyze::Difference& difference = report.difference;
-  for (const TypeGrowth& row : difference.rows)
-    table.add(cells_of(report, row, text_of(row), style));
+  Grid grid = growth_grid(report, difference.rows);
   if (difference.left_out_rows != 0) {
-    table.add(cells_of(report, difference.left_out,
-                       fmt::format("({})", counted(difference.left_out_rows, "more type")), style),
-              Table::Kind::Total);
+    grid.add_total(growth_grid(report, {&difference.left_out, 1}),
+                   fmt::format("({})", counted(difference.left_out_rows, "more type")));
   }
-  table.add(cells_of(report, difference.total, "all types", style), Table::Kind::Total);
+  grid.add_total(growth_grid(report, {&difference.total, 1}), "all types");
   std::string out = source_lines(report) + '\n' + holders_text(report, style) +
-                    table.format(style) + legend(report);
+                    table_of(grid, style) + legend(report);
   for (const std::string& remark : report.origins.remarks) {
     out += fmt::format("note: {}\n", terminal_text(remark));
   }

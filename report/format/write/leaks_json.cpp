@@ -18,42 +18,64 @@
 #include <fmt/format.h>
 
 #include "report/analyze/edge_names.h"
-#include "report/format/write/json_record.h"
 #include "report/format/write/leak_formats.h"
+#include "report/text/terminal_text.h"
 
 namespace heapattach {
 
 namespace {
 
+using analyze::LeakRow;
 using snapshot::Snapshot;
 
-JsonRecord root_record(const Snapshot& snapshot,
-                       analyze::EdgeNames& names,
-                       const analyze::LeakRow& row) {
+// The first few objects that the example references.
+std::vector<JsonRecord> references_of(const Snapshot& snapshot, snapshot::ObjectIndex example) {
   constexpr std::uint64_t kShown = 16;
-  JsonRecord record;
-  record.text("type", snapshot.types[row.type].name);
-  if (row.is_cycle) record.boolean("cycle", true);
-  record.number("leaks", row.leaks);
-  record.number("objects", row.objects);
-  record.number("bytes", row.bytes);
-  record.address("example", snapshot.objects[row.example].address);
-  record.open_list("references");
-  const std::uint64_t first = snapshot.first_edge[row.example];
-  const std::uint64_t end = std::min(snapshot.first_edge[row.example + 1], first + kShown);
+  analyze::EdgeNames names(snapshot);
+  std::vector<JsonRecord> references;
+  const std::uint64_t first = snapshot.first_edge[example];
+  const std::uint64_t end = std::min(snapshot.first_edge[example + 1], first + kShown);
   for (std::uint64_t edge = first; edge < end; ++edge) {
     const snapshot::Edge& to = snapshot.edges[edge];
     JsonRecord reference;
-    reference.text("key", names.name(row.example, to.offset_words));
+    reference.text("key", names.name(example, to.offset_words));
     reference.address("address", snapshot.objects[to.to].address);
     reference.text("type", snapshot.types[snapshot.objects[to.to].type].name);
-    record.item(std::move(reference));
+    references.push_back(std::move(reference));
   }
-  record.close_list();
-  return record;
+  return references;
 }
 
+constexpr Column<Snapshot, LeakRow> kColumns[] = {
+    {{.json = "type"},
+     [](const auto& snapshot, const auto& row) {
+       return CellValue(snapshot.types[row.type].name);
+     }},
+    {{.json = "cycle"},
+     [](const auto&, const auto& row) { return row.is_cycle ? CellValue(true) : CellValue(); }},
+    {{.head = "leaks", .key = "leaks"}, member<&LeakRow::leaks>},
+    {{.head = "objects", .key = "objects"}, member<&LeakRow::objects>},
+    {{.head = "bytes", .key = "bytes", .unit = Unit::Bytes}, member<&LeakRow::bytes>},
+    {{.json = "example"},
+     [](const auto& snapshot, const auto& row) {
+       return CellValue(Address{snapshot.objects[row.example].address});
+     }},
+    {{.json = "references"},
+     [](const auto& snapshot, const auto& row) {
+       return CellValue(references_of(snapshot, row.example));
+     }},
+    {{.head = "root of the leak"},
+     [](const auto& snapshot, const auto& row) {
+       return CellValue(terminal_text(snapshot.types[row.type].name) +
+                        (row.is_cycle ? ", in a cycle" : ""));
+     }},
+};
+
 }  // namespace
+
+Grid leak_grid(const Snapshot& snapshot, const LeakReport& report) {
+  return grid_of(kColumns, snapshot, std::span(report.found.rows).first(report.shown_rows()));
+}
 
 std::string format_leaks_json(const Snapshot& snapshot, const LeakReport& report) {
   const analyze::Leaks& found = report.found;
@@ -77,13 +99,7 @@ std::string format_leaks_json(const Snapshot& snapshot, const LeakReport& report
     record.number("ignored_objects", found.ignored_objects);
     record.number("ignored_bytes", found.ignored_bytes);
   }
-  analyze::EdgeNames names(snapshot);
-  const std::size_t shown = std::min(report.top.value_or(found.rows.size()), found.rows.size());
-  record.open_list("roots");
-  for (std::size_t i = 0; i < shown; ++i) {
-    record.item(root_record(snapshot, names, found.rows[i]));
-  }
-  record.close_list();
+  add_rows("roots", leak_grid(snapshot, report), record);
   record.open_list("types");
   for (const analyze::LeakedType& type : found.types) {
     JsonRecord item;

@@ -88,16 +88,9 @@ std::string format_leaks_text(const Snapshot& snapshot,
   if (!report.no_verdict.empty()) return terminal_text(report.no_verdict) + '\n';
   const analyze::Leaks& found = report.found;
   std::string text = first_line(found, style);
-  const std::size_t shown = std::min(report.top.value_or(found.rows.size()), found.rows.size());
+  const std::size_t shown = report.shown_rows();
   if (shown > 0) {
-    Table table({"leaks", "objects", "bytes", "root of the leak"});
-    for (std::size_t i = 0; i < shown; ++i) {
-      const analyze::LeakRow& row = found.rows[i];
-      table.add({count_cell(row.leaks, style), count_cell(row.objects, style),
-                 bytes_cell(row.bytes, style),
-                 type_text(snapshot, row.type) + (row.is_cycle ? ", in a cycle" : "")});
-    }
-    text += table.format(style) + "for instance\n";
+    text += table_of(leak_grid(snapshot, report), style) + "for instance\n";
     analyze::EdgeNames names(snapshot);
     for (std::size_t i = 0; i < shown; ++i) {
       text += example_text(snapshot, names, found.rows[i].example);

@@ -1,13 +1,14 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
-#include "report/format/write/table.h"
+#include "report/format/write/columns.h"
 #include "report/trace/sites.h"
 
-// Formats the table of a trace. Each format is explained in its source file. Frames are innermost
-// first in all of them.
+// Formats the table of a trace, whose columns are declared in sites_table.cpp. Frames are innermost
+// first in all formats.
 namespace heapattach {
 
 [[nodiscard]] std::string format_sites_table(const trace::SiteTable& table, const TextStyle& style);
@@ -18,13 +19,12 @@ namespace heapattach {
 [[nodiscard]] std::string format_sites_markdown(const trace::SiteTable& table);
 [[nodiscard]] std::string format_sites_memprof(const trace::SiteTable& table);
 
+// These sites of the table, with all columns; the first are the amounts.
+[[nodiscard]] Grid site_grid(const trace::SiteTable& table, std::span<const trace::Site> sites);
+inline constexpr std::size_t kAmountColumns = 6;
+
 // Rounds a sum of estimates for output.
 [[nodiscard]] std::uint64_t rounded(double amount);
-
-// "Session", "Session and 2 more"; safe to show.
-[[nodiscard]] std::string shown_type(const trace::Site& site);
-// The frames, separated by `between`, and the number of other places; safe to show.
-[[nodiscard]] std::string shown_place(const trace::Site& site, std::string_view between);
 
 // The reasons why the trace is incomplete, one sentence each; safe to show.
 [[nodiscard]] std::vector<std::string> shortfalls_of(const trace::Header& header);

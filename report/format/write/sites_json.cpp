@@ -34,25 +34,10 @@ std::string_view name_of(trace::GroupBy by) {
 }
 
 void add_amounts(JsonRecord& record, const trace::SiteTable& table, const trace::Amounts& amounts) {
-  record.number("allocations", rounded(amounts.allocations));
-  record.number("bytes", rounded(amounts.bytes));
-  record.number("bytes_per_second", rounded(table.per_second(amounts.bytes)));
-  record.number("in_use_objects", rounded(amounts.in_use_objects));
-  record.number("in_use_bytes", rounded(amounts.in_use_bytes));
-  record.number("samples", amounts.samples);
-}
-
-JsonRecord row_record(const trace::SiteTable& table, const trace::Site& site) {
-  JsonRecord record;
-  add_amounts(record, table, site.amounts);
-  record.text_unless_empty("name", site.name);
-  record.text("type", site.type);
-  if (site.more_types != 0) record.number("more_types", site.more_types);
-  record.open_list("frames");
-  for (const std::string& frame : site.frames) record.item(frame);
-  record.close_list();
-  if (site.more_places != 0) record.number("more_places", site.more_places);
-  return record;
+  const trace::Site site{.amounts = amounts};
+  Grid grid = site_grid(table, {&site, 1});
+  grid.columns.resize(kAmountColumns);
+  add_row(grid, 0, record);
 }
 
 }  // namespace
@@ -84,9 +69,7 @@ std::string format_sites_json(const trace::SiteTable& table) {
     add_amounts(left_out, table, table.left_out);
     record.object("left_out", std::move(left_out));
   }
-  record.open_list("rows");
-  for (const trace::Site& site : table.rows) record.item(row_record(table, site));
-  record.close_list();
+  add_rows("rows", site_grid(table, table.rows), record);
   return std::move(record).line();
 }
 

@@ -22,27 +22,76 @@ namespace heapattach {
 
 namespace {
 
-std::vector<std::string> cells_of(const trace::SiteTable& table,
-                                  const trace::Amounts& amounts,
-                                  const TextStyle& style,
-                                  std::string text) {
-  return {count_cell(rounded(amounts.allocations), style),
-          bytes_cell(rounded(amounts.bytes), style),
-          bytes_cell(rounded(table.per_second(amounts.bytes)), style),
-          count_cell(rounded(amounts.in_use_objects), style),
-          bytes_cell(rounded(amounts.in_use_bytes), style),
-          std::move(text)};
+// "Session", "Session and 2 more".
+std::string shown_type(const trace::Site& site) {
+  const std::string type = terminal_text(site.type);
+  return site.more_types == 0 ? type : fmt::format("{} and {} more", type, site.more_types);
+}
+
+// The frames, and the number of other places.
+std::string shown_place(const trace::Site& site) {
+  std::string text;
+  for (const std::string& frame : site.frames) {
+    if (!text.empty()) text += " <- ";
+    text += terminal_text(frame);
+  }
+  if (site.more_places == 0 || text.empty()) return text;
+  return fmt::format("{} and {} more {}", text, site.more_places,
+                     site.more_places == 1 ? "place" : "places");
 }
 
 std::string text_of(const trace::Site& site) {
   std::string text;
-  for (const std::string& part :
-       {terminal_text(site.name), shown_type(site), shown_place(site, " <- ")}) {
+  for (const std::string& part : {terminal_text(site.name), shown_type(site), shown_place(site)}) {
     if (!text.empty() && !part.empty()) text += "  ";
     text += part;
   }
   return text;
 }
+
+template <double trace::Amounts::*Amount>
+CellValue amount(const trace::SiteTable& /*table*/, const trace::Site& site) {
+  return rounded(site.amounts.*Amount);
+}
+
+using trace::Amounts;
+using trace::Site;
+using trace::SiteTable;
+
+constexpr Column<SiteTable, Site> kColumns[] = {
+    {{.head = "allocations", .key = "allocations"}, amount<&Amounts::allocations>},
+    {{.head = "bytes", .key = "bytes", .unit = Unit::Bytes}, amount<&Amounts::bytes>},
+    {{.head = "bytes/s", .key = "bytes_per_second", .unit = Unit::Bytes},
+     [](const auto& table, const auto& site) {
+       return CellValue(rounded(table.per_second(site.amounts.bytes)));
+     }},
+    {{.head = "in use", .key = "in_use_objects"}, amount<&Amounts::in_use_objects>},
+    {{.head = "in-use bytes", .key = "in_use_bytes", .unit = Unit::Bytes},
+     amount<&Amounts::in_use_bytes>},
+    {{.key = "samples"},
+     [](const auto&, const auto& site) { return CellValue(site.amounts.samples); }},
+    {{.json = "name"},
+     [](const auto&, const auto& site) {
+       return site.name.empty() ? CellValue() : CellValue(site.name);
+     }},
+    {{.json = "type"}, member<&Site::type>},
+    {{.json = "more_types"},
+     [](const auto&, const auto& site) {
+       return site.more_types == 0 ? CellValue() : CellValue(site.more_types);
+     }},
+    {{.json = "frames"}, member<&Site::frames>},
+    {{.json = "more_places"},
+     [](const auto&, const auto& site) {
+       return site.more_places == 0 ? CellValue() : CellValue(site.more_places);
+     }},
+    {{.cells = "name"},
+     [](const auto&, const auto& site) { return CellValue(terminal_text(site.name)); }},
+    {{.cells = "type"}, [](const auto&, const auto& site) { return CellValue(shown_type(site)); }},
+    {{.cells = "where"},
+     [](const auto&, const auto& site) { return CellValue(shown_place(site)); }},
+    {{.head = "type, where"},
+     [](const auto&, const auto& site) { return CellValue(text_of(site)); }},
+};
 
 // Without samples, ours are the bytes that were asked for; the collector gives whole slots.
 std::string compared(double ours, std::uint64_t theirs, bool is_estimate) {
@@ -57,22 +106,6 @@ std::string compared(double ours, std::uint64_t theirs, bool is_estimate) {
 
 std::uint64_t rounded(double amount) {
   return amount <= 0 ? 0 : static_cast<std::uint64_t>(std::llround(amount));
-}
-
-std::string shown_type(const trace::Site& site) {
-  const std::string type = terminal_text(site.type);
-  return site.more_types == 0 ? type : fmt::format("{} and {} more", type, site.more_types);
-}
-
-std::string shown_place(const trace::Site& site, std::string_view between) {
-  std::string text;
-  for (const std::string& frame : site.frames) {
-    if (!text.empty()) text += between;
-    text += terminal_text(frame);
-  }
-  if (site.more_places == 0 || text.empty()) return text;
-  return fmt::format("{} and {} more {}", text, site.more_places,
-                     site.more_places == 1 ? "place" : "places");
 }
 
 std::vector<std::string> shortfalls_of(const trace::Header& header) {
@@ -111,21 +144,31 @@ std::vector<std::string> remarks_about(const trace::SiteTable& table) {
   return remarks;
 }
 
-std::string format_sites_table(const trace::SiteTable& table, const TextStyle& style) {
-  Table lines({"allocations", "bytes", "bytes/s", "in use", "in-use bytes", "type, where"});
-  for (const trace::Site& site : table.rows) {
-    lines.add(cells_of(table, site.amounts, style, text_of(site)));
-  }
+Grid site_grid(const SiteTable& table, std::span<const Site> sites) {
+  return grid_of(kColumns, table, sites);
+}
+
+std::string format_sites_table(const SiteTable& table, const TextStyle& style) {
+  Grid grid = site_grid(table, table.rows);
+  const Site total{.amounts = table.total};
+  const Site left_out{.amounts = table.left_out};
   if (table.left_out_rows != 0) {
-    lines.add(cells_of(table, table.left_out, style, fmt::format("({} more)", table.left_out_rows)),
-              Table::Kind::Total);
+    grid.add_total(site_grid(table, {&left_out, 1}), fmt::format("({} more)", table.left_out_rows));
   }
-  lines.add(
-      cells_of(table, table.total, style, table.is_of_all_types ? "total" : "total of --type"),
-      Table::Kind::Total);
-  std::string out = lines.format(style);
+  grid.add_total(site_grid(table, {&total, 1}),
+                 table.is_of_all_types ? "total" : "total of --type");
+  std::string out = table_of(grid, style);
   for (const std::string& remark : remarks_about(table)) out += remark + '\n';
   return out;
+}
+
+// `name` is of the thread or fiber, with --by those. Frames are separated by " <- ".
+std::string format_sites_tsv(const SiteTable& table) {
+  return tsv_of(site_grid(table, table.rows));
+}
+
+std::string format_sites_csv(const SiteTable& table) {
+  return csv_of(site_grid(table, table.rows));
 }
 
 }  // namespace heapattach

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "report/analyze/duplicates.h"
-#include "report/format/write/table.h"
+#include "report/format/write/columns.h"
 
 // Formats duplicate strings. `shown_bytes` limits how much of each is shown.
 namespace heapattach {
@@ -16,6 +16,9 @@ struct StringReport {
   bool complete = true;
   std::string reason;  // why it is partial
 };
+
+// The rows, with the columns that strings_table.cpp declares.
+[[nodiscard]] Grid string_grid(const StringReport& report);
 
 [[nodiscard]] std::string format_strings_table(const StringReport& report, const TextStyle& style);
 [[nodiscard]] std::string format_strings_json(const StringReport& report);

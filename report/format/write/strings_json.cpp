@@ -10,9 +10,7 @@
 // strings that could not be compared because the snapshot has only their beginning or none of their
 // text; "lossy":true unless a text had to be changed; "complete":false with its "reason".
 
-#include "report/format/write/json_record.h"
 #include "report/format/write/string_formats.h"
-#include "symbols/text/utf8.h"
 
 namespace heapattach {
 
@@ -32,22 +30,7 @@ std::string format_strings_json(const StringReport& report) {
     record.boolean("complete", false);
     record.text("reason", report.reason);
   }
-  record.open_list("duplicates");
-  for (const snapshot::DuplicateRow& row : found.rows) {
-    JsonRecord item;
-    const std::string_view cut = cut_utf8(row.text, report.shown_bytes);
-    item.text("text", cut);
-    if (cut.size() < row.text.size()) {
-      item.boolean("cut", true);
-      item.number("text_bytes", row.text.size());
-    }
-    item.text("type", row.type);
-    item.number("copies", row.copies);
-    item.number("bytes", row.bytes);
-    item.number("wasted_bytes", row.wasted_bytes);
-    record.item(std::move(item));
-  }
-  record.close_list();
+  add_rows("duplicates", string_grid(report), record);
   return std::move(record).line();
 }
 

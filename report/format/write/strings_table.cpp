@@ -17,36 +17,60 @@ namespace heapattach {
 
 namespace {
 
-std::string shown(std::string_view text, std::size_t limit) {
-  const std::string_view cut = cut_utf8(text, limit);
-  std::string out = fmt::format("\"{}\"", terminal_text(cut));
-  if (cut.size() < text.size()) out += fmt::format("… ({} bytes)", text.size());
-  return out;
+using snapshot::DuplicateRow;
+
+std::string_view cut(const StringReport& report, const DuplicateRow& row) {
+  return cut_utf8(row.text, report.shown_bytes);
 }
+
+bool is_cut(const StringReport& report, const DuplicateRow& row) {
+  return cut(report, row).size() < row.text.size();
+}
+
+constexpr Column<StringReport, DuplicateRow> kColumns[] = {
+    {{.head = "wasted", .unit = Unit::Bytes}, member<&DuplicateRow::wasted_bytes>},
+    {{.json = "text"},
+     [](const auto& report, const auto& row) { return CellValue(std::string(cut(report, row))); }},
+    {{.json = "cut"},
+     [](const auto& report, const auto& row) {
+       return is_cut(report, row) ? CellValue(true) : CellValue();
+     }},
+    {{.json = "text_bytes"},
+     [](const auto& report, const auto& row) {
+       return is_cut(report, row) ? CellValue(row.text.size()) : CellValue();
+     }},
+    {{.json = "type"},
+     [](const auto&, const auto& row) { return CellValue(std::string(row.type)); }},
+    {{.head = "copies", .key = "copies"}, member<&DuplicateRow::copies>},
+    {{.head = "bytes", .key = "bytes", .unit = Unit::Bytes}, member<&DuplicateRow::bytes>},
+    {{.json = "wasted_bytes"}, member<&DuplicateRow::wasted_bytes>},
+    {{.head = "type"},
+     [](const auto&, const auto& row) { return CellValue(std::string(row.type)); }},
+    {{.head = "text"},
+     [](const auto& report, const auto& row) {
+       std::string text = fmt::format("\"{}\"", terminal_text(cut(report, row)));
+       if (is_cut(report, row)) text += fmt::format("… ({} bytes)", row.text.size());
+       return CellValue(text);
+     }},
+};
 
 }  // namespace
 
+Grid string_grid(const StringReport& report) {
+  return grid_of(kColumns, report, report.found.rows);
+}
+
 std::string format_strings_table(const StringReport& report, const TextStyle& style) {
   const snapshot::Duplicates& found = report.found;
-  Table table({"wasted", "copies", "bytes", "type", "text"});
-  for (const snapshot::DuplicateRow& row : found.rows) {
-    table.add({bytes_cell(row.wasted_bytes, style), count_cell(row.copies, style),
-               bytes_cell(row.bytes, style), std::string(row.type),
-               shown(row.text, report.shown_bytes)});
-  }
-  const auto add_total = [&](std::string wasted, std::string copies, std::string bytes,
-                             std::string text) {
-    table.add({std::move(wasted), std::move(copies), std::move(bytes), {}, std::move(text)},
-              Table::Kind::Total);
-  };
+  Grid grid = string_grid(report);
   if (found.left_out_rows != 0) {
-    add_total(bytes_cell(found.left_out_wasted, style), {}, {},
-              fmt::format("({} more texts)", found.left_out_rows));
+    grid.add_total({{"wasted", found.left_out_wasted}},
+                   fmt::format("({} more texts)", found.left_out_rows));
   }
-  add_total(bytes_cell(found.wasted_bytes, style), count_cell(found.strings, style),
-            bytes_cell(found.bytes, style),
-            fmt::format("all strings, {} different texts", found.distinct));
-  std::string out = table.format(style);
+  grid.add_total(
+      {{"wasted", found.wasted_bytes}, {"copies", found.strings}, {"bytes", found.bytes}},
+      fmt::format("all strings, {} different texts", found.distinct));
+  std::string out = table_of(grid, style);
   if (found.cut != 0) {
     out += fmt::format(
         "note: the snapshot has only the start of {} strings, which are not compared; "
