@@ -30,9 +30,9 @@ class LiveTarget {
 
   // Asks "report", or another question, and parses the answer.
   Answer ask(const std::string& question = "report",
-             std::chrono::milliseconds timeout = std::chrono::seconds(20));
+             std::chrono::milliseconds timeout = std::chrono::seconds(60));
   // One further line of an answer that has several.
-  std::string read_line(std::chrono::milliseconds timeout = std::chrono::seconds(20));
+  std::string read_line(std::chrono::milliseconds timeout = std::chrono::seconds(60));
 
  private:
   std::string name_;
