@@ -237,9 +237,12 @@ stage "build" build "$release" -DHEAPATTACH_WERROR=ON "${launcher[@]}" \
 # test that fails runs a second time, and is then named.
 again=(--repeat until-pass:2)
 [[ $long == 0 ]] || again=()
-# Live tests mostly wait, one at a time. What they leave of the processors builds the rest.
+# Live tests mostly wait. What they leave of the processors builds the rest. Their long forms fill the
+# processors by themselves.
+at_once=(-j "$jobs")
+[[ $long == 0 ]] || at_once=()
 begin_sanitized_build
-ctest_stage "live tests" "$release" -L integration "${again[@]}"
+ctest_stage "live tests" "$release" -L integration "${at_once[@]}" "${again[@]}"
 stage "build with address and undefined sanitizers" end_sanitized_build
 stage "benchmarks, quick form" integration/bench/run.sh --quick "$release/report/heapattach"
 # Leaks cannot be looked for while we are traced ourselves, as in some containers.
