@@ -12,6 +12,7 @@
 #include "integration/rounds.h"
 #include "symbols/boehm/blocks.h"
 #include "symbols/boehm/collector.h"
+#include "symbols/heap/blocks.h"
 
 using namespace heapattach;
 

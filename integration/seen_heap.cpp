@@ -13,8 +13,12 @@
 #include "attach/stop/freeze.h"
 #include "symbols/boehm/blocks.h"
 #include "symbols/boehm/collector.h"
+#include "symbols/boehm/heap.h"
 #include "symbols/boehm/live.h"
 #include "symbols/boehm/marking_rules.h"
+#include "symbols/heap/blocks.h"
+#include "symbols/heap/live_set.h"
+#include "symbols/heap/roots.h"
 
 namespace heapattach {
 
@@ -39,7 +43,7 @@ SeenHeap look_at(pid_t pid, Copied copied) {
   const Modules modules = must(Modules::load(process, memory, map, {}));
   const boehm::Collector collector = must(boehm::find_collector(modules, memory, map));
   Capture capture(must(Arena::reserve(std::size_t{1} << 30, 0)));
-  boehm::BlockIndex index;
+  heap::BlockIndex index;
   boehm::Roots roots;
   roots.pid = pid;
   roots.collector_data = boehm::collector_data(modules, collector);
@@ -58,7 +62,7 @@ SeenHeap look_at(pid_t pid, Copied copied) {
       const bool is_own = mapping.readable && mapping.writable && mapping.is_private;
       if (copied == Copied::Everything && is_own) more.push_back(mapping.range);
     }
-    HA_TRY(capture.add(memory, boehm::plan_copy(roots.ranges, more, heap, map), {}));
+    HA_TRY(capture.add(memory, heap::plan_copy(roots.ranges, more, heap, map), {}));
     if (collector.stack_bottom) {
       roots.stack_bottom = HA_TRY(memory.read_as<RemoteAddr>(*collector.stack_bottom));
     }
@@ -69,9 +73,11 @@ SeenHeap look_at(pid_t pid, Copied copied) {
   patient.thread_deadline = patient.budget = std::chrono::seconds(20);
   must(while_frozen(process, patient, copy));
 
-  boehm::Heap heap(index, collector.layout, capture);
-  heap.follow(boehm::read_marking_rules(heap, collector, roots.collector_data, capture, memory));
-  heap.follow(boehm::read_marking_rules(heap, collector, roots.collector_data, capture, memory));
+  heap::Heap heap = boehm::make_heap(index, collector.layout, capture);
+  boehm::follow(heap,
+                boehm::read_marking_rules(heap, collector, roots.collector_data, capture, memory));
+  boehm::follow(heap,
+                boehm::read_marking_rules(heap, collector, roots.collector_data, capture, memory));
   const boehm::LiveSet found = boehm::find_live(heap, capture, roots, map, 2);
   SeenHeap seen;
   seen.records = found.records.size();
@@ -80,11 +86,11 @@ SeenHeap look_at(pid_t pid, Copied copied) {
   seen.problems = found.problems;
   for (const auto& record : found.records) seen.thread_lists += record.list_heads.size();
   const auto blocks = static_cast<std::uint32_t>(heap.blocks().size());
-  boehm::for_each_object(heap, found.live, 0, blocks, [&](boehm::ObjectRef ref) {
+  heap::for_each_object(heap, found.live, 0, blocks, [&](heap::ObjectRef ref) {
     seen.live[heap.address(ref).value] = heap.blocks()[ref.block].object_bytes;
   });
-  boehm::for_each_object(heap, found.free, 0, blocks,
-                         [&](boehm::ObjectRef ref) { seen.free.insert(heap.address(ref).value); });
+  heap::for_each_object(heap, found.free, 0, blocks,
+                        [&](heap::ObjectRef ref) { seen.free.insert(heap.address(ref).value); });
   return seen;
 }
 

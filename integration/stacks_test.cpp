@@ -16,6 +16,7 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 #include "symbols/boehm/roots.h"
+#include "symbols/heap/roots.h"
 
 namespace heapattach {
 namespace {

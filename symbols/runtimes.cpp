@@ -7,35 +7,17 @@
 
 namespace heapattach::runtimes {
 
-namespace {
-
-std::string_view name_of(boehm::CollectorObject::What what) {
-  using What = boehm::CollectorObject::What;
-  switch (what) {
-    case What::FinalizerTable: return "table of finalizers";
-    case What::LinkTable: return "table of disappearing links";
-    case What::Finalizer: return "finalizer";
-    case What::Link: return "disappearing link";
-    case What::Descriptors: return "type descriptors";
-    case What::FreeLists: return "free lists";
-    case What::ThreadRecord: return "thread record";
-  }
-  return "memory";
-}
-
-}  // namespace
-
 Runtimes find_runtimes(const Modules& modules, const MemoryReader& memory) {
   return {.guile = guile::find_guile(modules, memory), .ecl = ecl::find_ecl(modules, memory)};
 }
 
-std::vector<boehm::RootRange> more_roots(const Runtimes& runtimes,
-                                         const boehm::BlockIndex& index,
-                                         const MemoryReader& memory,
-                                         const MemoryMap& map) {
-  std::vector<boehm::RootRange> roots;
+std::vector<heap::RootRange> more_roots(const Runtimes& runtimes,
+                                        const heap::BlockIndex& index,
+                                        const MemoryReader& memory,
+                                        const MemoryMap& map) {
+  std::vector<heap::RootRange> roots;
   const auto add = [&](const Range& range, std::string_view name) {
-    roots.push_back({.kind = boehm::RootKind::Global, .range = range, .name = name});
+    roots.push_back({.kind = heap::RootKind::Global, .range = range, .name = name});
   };
   if (runtimes.guile) {
     for (const Range& stack : guile::machine_stacks(*runtimes.guile, index.blocks, memory, map)) {
@@ -55,12 +37,12 @@ std::vector<boehm::RootRange> more_roots(const Runtimes& runtimes,
 }
 
 ObjectNames name_objects(const Runtimes& runtimes,
-                         std::span<const boehm::CollectorObject> own,
+                         std::span<const heap::OwnObject> own,
                          const HeapView& view) {
   if (own.empty() && runtimes.name().empty()) return ObjectNames();
   ObjectNames names(view.heap().slots());
-  for (const boehm::CollectorObject& object : own) {
-    const ShapeNumber shape = names.intern(part_of(kCollector, name_of(object.what)));
+  for (const heap::OwnObject& object : own) {
+    const ShapeNumber shape = names.intern(part_of(kCollector, object.what));
     names.set(view.heap().number(object.ref), shape);
   }
   if (runtimes.guile) guile::name_objects(*runtimes.guile, view, names);

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "symbols/boehm/roots.h"
 #include "symbols/ecl/facts.h"
 #include "symbols/elf/module.h"
 #include "symbols/guile/facts.h"
+#include "symbols/heap/live_set.h"
 #include "symbols/runtimes/heap_view.h"
 #include "symbols/runtimes/object_names.h"
 
@@ -31,14 +31,14 @@ struct Runtimes {
 [[nodiscard]] Runtimes find_runtimes(const Modules& modules, const MemoryReader& memory);
 
 // The memory that a runtime's own code adds as roots. `memory` is the frozen target's.
-[[nodiscard]] std::vector<boehm::RootRange> more_roots(const Runtimes& runtimes,
-                                                       const boehm::BlockIndex& index,
-                                                       const MemoryReader& memory,
-                                                       const MemoryMap& map);
+[[nodiscard]] std::vector<heap::RootRange> more_roots(const Runtimes& runtimes,
+                                                      const heap::BlockIndex& index,
+                                                      const MemoryReader& memory,
+                                                      const MemoryMap& map);
 
 // Names the objects of `view`: the collector's own objects, `own`, and the runtime's objects.
 [[nodiscard]] ObjectNames name_objects(const Runtimes& runtimes,
-                                       std::span<const boehm::CollectorObject> own,
+                                       std::span<const heap::OwnObject> own,
                                        const HeapView& view);
 
 }  // namespace heapattach::runtimes

@@ -16,6 +16,7 @@
 #include "report/format/read/ruby/copied_heap.h"
 #include "report/parallel.h"
 #include "symbols/boehm/roots.h"
+#include "symbols/heap/roots.h"
 #include "symbols/ruby/copy_first.h"
 #include "symbols/ruby/heap_pages.h"
 #include "symbols/ruby/roots.h"

@@ -73,11 +73,11 @@ std::string unknown_root_hook(const Target& target, const MemoryReader& memory) 
 }
 
 // How much of the blocks in use lies where pages could not be read: what is there counts as zeros.
-std::uint64_t unread_bytes(const boehm::Heap& heap, std::span<const Range> holes) {
+std::uint64_t unread_bytes(const heap::Heap& heap, std::span<const Range> holes) {
   std::uint64_t unread = 0;
   const auto blocks = heap.blocks();
   for (const Range& hole : holes) {
-    auto block = std::partition_point(blocks.begin(), blocks.end(), [&](const boehm::Block& one) {
+    auto block = std::partition_point(blocks.begin(), blocks.end(), [&](const heap::Block& one) {
       return one.object(one.objects) <= hole.start;
     });
     for (; block != blocks.end() && block->start < hole.end(); ++block) {
@@ -98,7 +98,7 @@ std::string misfits_of(const HeldHeap& held) {
 }
 
 // What is missing of the copy; empty if nothing is.
-std::string missing_of_copy(const Target& target, const HeldHeap& held, const boehm::Heap& heap) {
+std::string missing_of_copy(const Target& target, const HeldHeap& held, const heap::Heap& heap) {
   if (held.index.skipped > 0) return misfits_of(held);
   const auto& holes = held.capture.holes();
   const std::uint64_t unasked = target.live ? target.live->stalling().userfault_bytes(holes) : 0;

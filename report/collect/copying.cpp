@@ -7,6 +7,8 @@
 #include "report/collect/see_memory.h"
 #include "report/parallel.h"
 #include "symbols/boehm/bounded_blocks.h"
+#include "symbols/boehm/heap.h"
+#include "symbols/heap/roots.h"
 
 namespace heapattach::snapshot {
 
@@ -14,13 +16,13 @@ namespace {
 
 // How much of a heap to keep here while it is read through a window. What the collector scans is
 // accessed in random order, and the rest, such as texts, in address order.
-std::size_t window_bytes(const boehm::BlockIndex& index, std::uint64_t in_use) {
+std::size_t window_bytes(const heap::BlockIndex& index, std::uint64_t in_use) {
   constexpr std::uint64_t kLeast = 16U << 20;
   constexpr std::uint64_t kPerObject = 4;
   constexpr std::uint64_t kShareOfScanned = 10;
   std::uint64_t objects = 0;
   std::uint64_t scanned = 0;
-  for (const boehm::Block& block : index.blocks) {
+  for (const heap::Block& block : index.blocks) {
     objects += block.objects;
     if (!block.is_atomic()) scanned += block.objects * block.object_bytes;
   }
@@ -79,7 +81,7 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
     const std::vector<Range> needed = waits_->needs(target_, held_, threads);
     others.insert(others.end(), needed.begin(), needed.end());
   }
-  const std::vector<Range> rest = boehm::plan_copy(held_.roots, others, heap, held_.map);
+  const std::vector<Range> rest = heap::plan_copy(held_.roots, others, heap, held_.map);
   HA_TRY(held_.capture.add(source_.memory, rest, limits_));
   // Of the target itself: a clone has its own copies of pages that the target has written to since.
   if (with_memory_ && target_.process) {
@@ -101,8 +103,8 @@ Result<void> Copying::copy_malloc(const std::vector<FrozenThread>& threads) {
   const std::vector<Range> copied = HA_TRY(add_everything());
   if (waits_ != nullptr) {
     const std::vector<Range> needed = waits_->needs(target_, held_, threads);
-    HA_TRY(held_.capture.add(source_.memory, boehm::plan_copy({}, needed, copied, held_.map),
-                             limits_));
+    HA_TRY(
+        held_.capture.add(source_.memory, heap::plan_copy({}, needed, copied, held_.map), limits_));
   }
   if (with_memory_ && target_.process) {
     held_.memory = HA_TRY(see_memory(*target_.process, held_.index, threads, held_.fibers));
@@ -118,7 +120,7 @@ Result<std::vector<Range>> Copying::add_heap(std::vector<Range> heap) {
   }
   HA_TRY(add_contents(heap));
   if (!with_contents_) return heap;
-  const std::vector<Range> rest = boehm::rest_of_contents(held_.index, heap);
+  const std::vector<Range> rest = heap::rest_of_contents(held_.index, heap);
   HA_TRY(add_contents(rest));
   heap.insert(heap.end(), rest.begin(), rest.end());
   std::sort(heap.begin(), heap.end());
@@ -144,15 +146,15 @@ Result<void> Copying::add_contents(const std::vector<Range>& ranges) {
 // taken from the fiber. The first thread's range stays a Stack: it is mostly the thread's own.
 void Copying::add_fiber(const crystal::FiberStack& fiber) {
   if (!fiber.is_running) {
-    held_.roots.push_back({boehm::RootKind::Fiber, fiber.stack, 0, fiber.object.value});
+    held_.roots.push_back({heap::RootKind::Fiber, fiber.stack, 0, fiber.object.value});
     return;
   }
-  for (boehm::RootRange& root : held_.roots) {
-    const bool is_its_thread = root.kind == boehm::RootKind::Stack &&
+  for (heap::RootRange& root : held_.roots) {
+    const bool is_its_thread = root.kind == heap::RootKind::Stack &&
                                root.range.start <= fiber.stack.start &&
                                fiber.stack.start < root.range.end();
     if (!is_its_thread) continue;
-    if (root.thread != target_.pid()) root.kind = boehm::RootKind::Fiber;
+    if (root.thread != target_.pid()) root.kind = heap::RootKind::Fiber;
     root.range.bytes = fiber.stack.end() - root.range.start;
     root.fiber = fiber.object.value;
   }

@@ -59,7 +59,7 @@ std::size_t named_globals(const Target& target) {
   std::size_t count = 0;
   for (const Module& module : target.modules.all()) {
     for (const Symbol& symbol : module.symbols()) {
-      const auto holds = [&](const boehm::RootRange& root) {
+      const auto holds = [&](const heap::RootRange& root) {
         return root.range.contains(symbol.address);
       };
       if (symbol.is_function || symbol.bytes < sizeof(void*)) continue;

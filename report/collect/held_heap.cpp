@@ -25,9 +25,9 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kBetweenAttempts = std::chrono::milliseconds(5);
 constexpr std::uint64_t kMegabyte = 1U << 20;
 
-std::uint64_t total_bytes(const std::vector<boehm::RootRange>& roots) {
+std::uint64_t total_bytes(const std::vector<heap::RootRange>& roots) {
   std::uint64_t sum = 0;
-  for (const boehm::RootRange& root : roots) sum += root.range.bytes;
+  for (const heap::RootRange& root : roots) sum += root.range.bytes;
   return sum;
 }
 

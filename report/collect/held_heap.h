@@ -9,7 +9,7 @@
 #include "attach/stop/freeze.h"
 #include "inject/clone.h"
 #include "report/collect/target.h"
-#include "symbols/boehm/blocks.h"
+#include "symbols/heap/blocks.h"
 #include "symbols/malloc/heap.h"
 
 namespace heapattach::snapshot {
@@ -30,16 +30,16 @@ struct HeldHeap {
 
   std::optional<Clone> clone;  // the capture's window shows its heap
   Capture capture;
-  boehm::BlockIndex index;
+  heap::BlockIndex index;
   boehm::Counters counters;
   // Malloc's heap: instead of a collector's, and then without its index, which is above; or beside
   // it.
   std::optional<glibc::Heap> malloc;
   MallocCopy malloc_copy;
-  std::vector<boehm::RootRange> malloc_roots;  // of malloc's heap beside a collector's
+  std::vector<heap::RootRange> malloc_roots;  // of malloc's heap beside a collector's
   MemoryMap map;
   boehm::RootTables root_tables;
-  std::vector<boehm::RootRange> roots;  // of modules, stacks and suspended fibers
+  std::vector<heap::RootRange> roots;  // of modules, stacks and suspended fibers
   std::vector<crystal::FiberStack> fibers;
   FreezeReport freeze;
   std::chrono::system_clock::time_point captured;

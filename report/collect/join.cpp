@@ -20,10 +20,10 @@ namespace heapattach::snapshot {
 
 namespace {
 
-ObjectKind kind_of(const boehm::Block& block) {
+ObjectKind kind_of(const heap::Block& block) {
   if (block.is_uncollectable()) return ObjectKind::Uncollectable;
-  if (block.kind == boehm::kAtomic) return ObjectKind::Atomic;
-  return block.kind == boehm::kNormal ? ObjectKind::Normal : ObjectKind::Custom;
+  if (block.kind == heap::kAtomic) return ObjectKind::Atomic;
+  return block.kind == heap::kNormal ? ObjectKind::Normal : ObjectKind::Custom;
 }
 
 // Fills in the edges. Groups of blocks are searched on all cores, each once, and added in order. To
@@ -53,11 +53,11 @@ class EdgeSearch {
   void reserve() {
     std::uint64_t words = 0;
     // Beside malloc's heap, objects that the collector does not scan may have edges into it.
-    const bool is_any_scanned = from_.heap.layout().shares_pages;
+    const bool is_any_scanned = from_.heap.shape().shares_pages;
     for (std::uint32_t i = 0; i < blocks_; ++i) {
-      const boehm::Block& block = from_.heap.blocks()[i];
+      const heap::Block& block = from_.heap.blocks()[i];
       const bool is_scanned =
-          is_any_scanned || from_.heap.record(i).scan != boehm::Heap::Scan::Nothing;
+          is_any_scanned || from_.heap.record(i).scan != heap::Heap::Scan::Nothing;
       if (is_scanned) words += block.objects * block.object_bytes / 8;
     }
     try {
@@ -92,13 +92,13 @@ class EdgeSearch {
                        std::uint32_t last,
                        std::uint64_t index,
                        std::vector<Edge>& found) {
-    const boehm::Heap& heap = from_.heap;
+    const heap::Heap& heap = from_.heap;
     const ObjectOrder& order = from_.order;
-    boehm::for_each_object(heap, order.listed(), first, last, [&](boehm::ObjectRef ref) {
+    heap::for_each_object(heap, order.listed(), first, last, [&](heap::ObjectRef ref) {
       const RowLayout& layout = from_.rows.layout(snapshot_.objects[index].type);
       if (layout.may_point()) {
         WordFilter filter(layout, heap.blocks()[ref.block].object_bytes);
-        heap.for_each_edge(ref, [&](std::uint64_t offset_words, boehm::ObjectRef to) {
+        heap.for_each_edge(ref, [&](std::uint64_t offset_words, heap::ObjectRef to) {
           if (!filter.admits(offset_words * 8)) return;
           if (!order.listed().contains(heap.number(to))) return;
           found.push_back({static_cast<std::uint32_t>(offset_words), order.index_of_listed(to)});
@@ -153,15 +153,15 @@ class EdgeSearch {
 
 }  // namespace
 
-void join_objects(const JoinSources& from, const boehm::ObjectSet& live, Snapshot& snapshot) {
-  const boehm::Heap& heap = from.heap;
+void join_objects(const JoinSources& from, const heap::ObjectSet& live, Snapshot& snapshot) {
+  const heap::Heap& heap = from.heap;
   const ObjectOrder& order = from.order;
   const ObjectFacts facts(from, live, snapshot);
   UsedRows used(from.rows.types().size());
   snapshot.objects.resize(order.size());
   for_block_ranges(heap, [&](std::uint32_t first, std::uint32_t last) {
     std::uint64_t index = order.rank(heap.number({first, 0}));
-    boehm::for_each_object(heap, order.listed(), first, last, [&](boehm::ObjectRef ref) {
+    heap::for_each_object(heap, order.listed(), first, last, [&](heap::ObjectRef ref) {
       // Written as a whole: reading fresh memory before writing it costs twice.
       Object object = facts.of(ref);
       object.address = heap.address(ref).value & ((std::uint64_t{1} << 48) - 1);

@@ -8,7 +8,7 @@ namespace heapattach::snapshot {
 
 // The sources of a snapshot's objects and edges.
 struct JoinSources {
-  const boehm::Heap& heap;
+  const heap::Heap& heap;
   const ObjectOrder& order;
   const TypeRows& rows;
   const Typing& typing;
@@ -16,10 +16,10 @@ struct JoinSources {
 
 // Fills the types, sizes and objects of `snapshot`. Marks objects that are listed but not in
 // `live`.
-void join_objects(const JoinSources& from, const boehm::ObjectSet& live, Snapshot& snapshot);
+void join_objects(const JoinSources& from, const heap::ObjectSet& live, Snapshot& snapshot);
 
 // The same, but only counts the objects that are alike.
-void join_counts(const JoinSources& from, const boehm::ObjectSet& live, Snapshot& snapshot);
+void join_counts(const JoinSources& from, const heap::ObjectSet& live, Snapshot& snapshot);
 
 // Fills first_edge and edges: each word of a listed object that points into a listed object, unless
 // the object's type shows that the word is not a pointer.

@@ -49,14 +49,14 @@ class Tally {
 
 }  // namespace
 
-void join_counts(const JoinSources& from, const boehm::ObjectSet& live, Snapshot& snapshot) {
+void join_counts(const JoinSources& from, const heap::ObjectSet& live, Snapshot& snapshot) {
   const ObjectFacts facts(from, live, snapshot);
   const unsigned workers = workers_for_blocks(from.heap);
   std::vector<Tally> tallies(workers);
   for_block_ranges(
       from.heap, workers, [&](unsigned worker, std::uint32_t first, std::uint32_t last) {
-        boehm::for_each_object(from.heap, from.order.listed(), first, last,
-                               [&](boehm::ObjectRef ref) { tallies[worker].add(facts.of(ref)); });
+        heap::for_each_object(from.heap, from.order.listed(), first, last,
+                              [&](heap::ObjectRef ref) { tallies[worker].add(facts.of(ref)); });
       });
   for (unsigned worker = 1; worker < workers; ++worker) tallies.front().add(tallies[worker]);
   snapshot.alike = tallies.front().groups();

@@ -12,6 +12,7 @@
 #include "report/model/collector_variable.h"
 #include "symbols/boehm/own_variables.h"
 #include "symbols/cxx/demangle.h"
+#include "symbols/heap/roots.h"
 #include "symbols/types/member_path.h"
 
 namespace heapattach::snapshot {
@@ -23,14 +24,14 @@ constexpr std::array<const char*, 15> kRegisterNames = {"rax", "rbx", "rcx", "rd
                                                         "rdi", "rbp", "r8",  "r9",  "r10",
                                                         "r11", "r12", "r13", "r14", "r15"};
 
-RootKind kind_of(boehm::RootKind kind) {
+RootKind kind_of(heap::RootKind kind) {
   switch (kind) {
-    case boehm::RootKind::Global: return RootKind::Global;
-    case boehm::RootKind::Stack: return RootKind::Stack;
-    case boehm::RootKind::Register: return RootKind::Register;
-    case boehm::RootKind::Fiber: return RootKind::Fiber;
-    case boehm::RootKind::Uncollectable: return RootKind::Uncollectable;
-    case boehm::RootKind::Finalizer: return RootKind::Finalizer;
+    case heap::RootKind::Global: return RootKind::Global;
+    case heap::RootKind::Stack: return RootKind::Stack;
+    case heap::RootKind::Register: return RootKind::Register;
+    case heap::RootKind::Fiber: return RootKind::Fiber;
+    case heap::RootKind::Uncollectable: return RootKind::Uncollectable;
+    case heap::RootKind::Finalizer: return RootKind::Finalizer;
   }
   return RootKind::Global;
 }
@@ -88,7 +89,7 @@ void take(std::optional<FrameFinder::Found> found, Root& root) {
 }
 
 // A fiber that runs on a thread has the thread's stack.
-void name_frame(const RootSources& from, const boehm::RootRange& range, RemoteAddr at, Root& root) {
+void name_frame(const RootSources& from, const heap::RootRange& range, RemoteAddr at, Root& root) {
   const auto word = from.held.capture.read_as<std::uint64_t>(at);
   if (!word) return;
   if (range.thread != 0) root.thread = range.thread;
@@ -107,7 +108,7 @@ class RootList {
   // Only those that point to one of `wanted`; null: to any listed object.
   RootList(const RootSources& from,
            const GlobalNames& globals,
-           const boehm::ObjectSet* wanted,
+           const heap::ObjectSet* wanted,
            Snapshot& snapshot)
       : from_(from),
         heap_(*from.traced.heap),
@@ -115,16 +116,16 @@ class RootList {
         wanted_(wanted),
         snapshot_(snapshot) {}
 
-  void add_words(std::span<const boehm::RootRange> ranges) {
-    boehm::for_each_root(heap_, from_.held.capture, ranges,
-                         [this](const boehm::RootRange& range, RemoteAddr at, boehm::ObjectRef to) {
-                           add_word(range, at, to);
-                         });
+  void add_words(std::span<const heap::RootRange> ranges) {
+    heap::for_each_root(heap_, from_.held.capture, ranges,
+                        [this](const heap::RootRange& range, RemoteAddr at, heap::ObjectRef to) {
+                          add_word(range, at, to);
+                        });
   }
 
   void add_registers(const FrozenThread& thread) {
     for (std::size_t i = 0; i < kRegisterNames.size(); ++i) {
-      const auto to = heap_.resolve(thread.registers->general[i], boehm::Heap::From::Stack);
+      const auto to = heap_.resolve(thread.registers->general[i], heap::Heap::From::Stack);
       if (!to) continue;
       Root root = in_register(thread, kRegisterNames[i]);
       take(from_.frames.in_register(thread.tid, thread.registers->general[i]), root);
@@ -135,13 +136,13 @@ class RootList {
   // The collector does not look at them.
   void add_vector_registers(const FrozenThread& thread) {
     for (const std::uint64_t word : thread.vector_registers) {
-      const auto to = heap_.resolve(word, boehm::Heap::From::Stack);
+      const auto to = heap_.resolve(word, heap::Heap::From::Stack);
       if (to) add(in_register(thread, "(vector register)"), *to);
     }
   }
 
-  void add_objects(RootKind kind, const std::vector<boehm::ObjectRef>& objects) {
-    for (const boehm::ObjectRef ref : objects) {
+  void add_objects(RootKind kind, const std::vector<heap::ObjectRef>& objects) {
+    for (const heap::ObjectRef ref : objects) {
       Root root;
       root.kind = kind;
       add(std::move(root), ref);
@@ -149,16 +150,16 @@ class RootList {
   }
 
   // An object whose root is not in the process's memory.
-  void add_named(const char* symbol, boehm::ObjectRef to) {
+  void add_named(const char* symbol, heap::ObjectRef to) {
     Root root;
     root.symbol = symbol;
     add(std::move(root), to);
   }
 
   // The words of an object that is not listed, as if they were a root.
-  void add_words_of(boehm::ObjectRef garbage) {
+  void add_words_of(heap::ObjectRef garbage) {
     if (from_.order.index_of(garbage)) return;
-    heap_.for_each_edge(garbage, [&](std::uint64_t offset_words, boehm::ObjectRef to) {
+    heap_.for_each_edge(garbage, [&](std::uint64_t offset_words, heap::ObjectRef to) {
       Root root;
       root.symbol = kGarbage;
       root.address = (heap_.address(garbage) + offset_words * 8).value;
@@ -175,24 +176,24 @@ class RootList {
     return root;
   }
 
-  void add_word(const boehm::RootRange& range, RemoteAddr at, boehm::ObjectRef to) {
+  void add_word(const heap::RootRange& range, RemoteAddr at, heap::ObjectRef to) {
     if (!is_wanted(to)) return;
     Root root;
     root.kind = kind_of(range.kind);
     root.address = at.value;
-    if (range.kind == boehm::RootKind::Stack) root.thread = range.thread;
-    if (range.kind == boehm::RootKind::Fiber) root.fiber = range.fiber;
-    if (range.kind == boehm::RootKind::Global) globals_.name(at, root);
+    if (range.kind == heap::RootKind::Stack) root.thread = range.thread;
+    if (range.kind == heap::RootKind::Fiber) root.fiber = range.fiber;
+    if (range.kind == heap::RootKind::Global) globals_.name(at, root);
     if (!range.name.empty()) root.symbol = range.name;
     if (root.thread || root.fiber) name_frame(from_, range, at, root);
     add(std::move(root), to);
   }
 
-  [[nodiscard]] bool is_wanted(boehm::ObjectRef to) const {
+  [[nodiscard]] bool is_wanted(heap::ObjectRef to) const {
     return wanted_ == nullptr || wanted_->contains(heap_.number(to));
   }
 
-  void add(Root root, boehm::ObjectRef to) {
+  void add(Root root, heap::ObjectRef to) {
     const auto index = from_.order.index_of(to);
     if (!index || !is_wanted(to)) return;
     root.to = *index;
@@ -200,9 +201,9 @@ class RootList {
   }
 
   const RootSources& from_;
-  const boehm::Heap& heap_;
+  const heap::Heap& heap_;
   const GlobalNames& globals_;
-  const boehm::ObjectSet* wanted_;
+  const heap::ObjectSet* wanted_;
   Snapshot& snapshot_;
 };
 
@@ -210,7 +211,7 @@ class RootList {
 
 void join_roots(const RootSources& from, Snapshot& snapshot) {
   const GlobalNames globals(from.target);
-  const boehm::LiveSet& found = from.traced.found;
+  const heap::LiveSet& found = from.traced.found;
   const auto& beside = from.traced.beside;
   RootList roots(from, globals, beside ? &found.live : nullptr, snapshot);
   roots.add_words(found.ranges);
@@ -231,7 +232,7 @@ void join_roots(const RootSources& from, Snapshot& snapshot) {
     of_malloc.add_registers(thread);
     of_malloc.add_vector_registers(thread);
   }
-  for (const boehm::ObjectRef ref : from.traced.garbage()) of_malloc.add_words_of(ref);
+  for (const heap::ObjectRef ref : from.traced.garbage()) of_malloc.add_words_of(ref);
 }
 
 }  // namespace heapattach::snapshot

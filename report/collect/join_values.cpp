@@ -35,7 +35,7 @@ class Reader {
   Reader(const JoinSources& from, const TextLengths& lengths, std::size_t limit, ValuePiece& piece)
       : from_(from), lengths_(lengths), limit_(limit), piece_(piece) {}
 
-  void read(boehm::ObjectRef ref, const ValuePlan& plan) {
+  void read(heap::ObjectRef ref, const ValuePlan& plan) {
     const auto contents = from_.heap.contents(ref);
     switch (plan.whole) {
       case ValuePlan::Whole::CrystalString: read_crystal(contents); return;
@@ -80,7 +80,7 @@ class Reader {
     add(text_of(contents.subspan(kNimText)).substr(0, bytes), Value::kOwn, true, bytes);
   }
 
-  void read_text(boehm::ObjectRef ref, std::span<const std::byte> contents) {
+  void read_text(heap::ObjectRef ref, std::span<const std::byte> contents) {
     const std::string_view all = text_of(contents);
     if (const auto length = lengths_.of(from_.heap.number(ref))) {
       add(all.substr(0, *length), Value::kOwn, true, *length);
@@ -97,7 +97,7 @@ class Reader {
     if (contents.size() < 16 || at > contents.size() - 16) return;
     const auto start = load<std::uint64_t>(contents, at);
     const auto bytes = load<std::uint64_t>(contents, at + 8);
-    const auto to = from_.heap.resolve(start, boehm::Heap::From::Stack);
+    const auto to = from_.heap.resolve(start, heap::Heap::From::Stack);
     if (!to) return;
     const auto text = from_.heap.contents(*to);
     const std::uint64_t inside = start - from_.heap.address(*to).value;
@@ -128,7 +128,7 @@ void join_planned(const JoinSources& from,
                   const std::vector<ValuePlan>& plans,
                   std::size_t limit,
                   Snapshot& snapshot) {
-  const boehm::Heap& heap = from.heap;
+  const heap::Heap& heap = from.heap;
   const std::size_t pieces = (heap.blocks().size() + kBlocksAtATime - 1) / kBlocksAtATime;
   snapshot.values.resize(pieces);
   const TextLengths lengths(from, snapshot);
@@ -138,7 +138,7 @@ void join_planned(const JoinSources& from,
     piece.first_object = index;
     piece.first_value.push_back(0);
     Reader reader(from, lengths, limit, piece);
-    boehm::for_each_object(heap, from.order.listed(), first, last, [&](boehm::ObjectRef ref) {
+    heap::for_each_object(heap, from.order.listed(), first, last, [&](heap::ObjectRef ref) {
       reader.read(ref, plans[snapshot.objects[index++].type]);
       piece.first_value.push_back(static_cast<std::uint32_t>(piece.values.size()));
     });

@@ -187,7 +187,7 @@ std::vector<RemoteAddr> thread_pointers(std::span<const FrozenThread> threads) {
   return pointers;
 }
 
-std::vector<Range> with_headers(std::vector<Range> blocks, const boehm::BlockIndex& index) {
+std::vector<Range> with_headers(std::vector<Range> blocks, const heap::BlockIndex& index) {
   blocks.insert(blocks.end(), index.headers.begin(), index.headers.end());
   return blocks;
 }

@@ -8,12 +8,11 @@ namespace heapattach::snapshot {
 namespace {
 
 // The size classes of the blocks, each once, and the class of each block.
-std::vector<std::uint32_t> size_classes(const boehm::Heap& heap,
-                                        std::vector<std::uint64_t>& sizes) {
+std::vector<std::uint32_t> size_classes(const heap::Heap& heap, std::vector<std::uint64_t>& sizes) {
   std::unordered_map<std::uint64_t, std::uint32_t> classes;
   std::vector<std::uint32_t> of_block;
   of_block.reserve(heap.blocks().size());
-  for (const boehm::Block& block : heap.blocks()) {
+  for (const heap::Block& block : heap.blocks()) {
     const auto [it, is_new] =
         classes.try_emplace(block.object_bytes, static_cast<std::uint32_t>(sizes.size()));
     if (is_new) sizes.push_back(block.object_bytes);
@@ -24,7 +23,7 @@ std::vector<std::uint32_t> size_classes(const boehm::Heap& heap,
 
 }  // namespace
 
-ObjectFacts::ObjectFacts(const JoinSources& from, const boehm::ObjectSet& live, Snapshot& snapshot)
+ObjectFacts::ObjectFacts(const JoinSources& from, const heap::ObjectSet& live, Snapshot& snapshot)
     : from_(from),
       live_(live),
       has_both_(snapshot.header.malloc.has_value()),

@@ -12,13 +12,13 @@ class ObjectFacts {
  public:
   // Fills the sizes of `snapshot`. Objects that are not in `live` are unreachable. Borrows `from`
   // and `live`.
-  ObjectFacts(const JoinSources& from, const boehm::ObjectSet& live, Snapshot& snapshot);
+  ObjectFacts(const JoinSources& from, const heap::ObjectSet& live, Snapshot& snapshot);
 
-  [[nodiscard]] Object of(boehm::ObjectRef ref) const {
-    const boehm::Block& block = from_.heap.blocks()[ref.block];
+  [[nodiscard]] Object of(heap::ObjectRef ref) const {
+    const heap::Block& block = from_.heap.blocks()[ref.block];
     Object object{};
     object.is_reachable = live_.contains(from_.heap.number(ref)) ? 1 : 0;
-    object.of_malloc = has_both_ && (block.flags & boehm::kChunk) != 0 ? 1 : 0;
+    object.of_malloc = has_both_ && (block.flags & heap::kChunk) != 0 ? 1 : 0;
     object.type = from_.typing.row_of(ref);
     object.size_class = class_of_[ref.block];
     return object;
@@ -26,7 +26,7 @@ class ObjectFacts {
 
  private:
   const JoinSources& from_;
-  const boehm::ObjectSet& live_;
+  const heap::ObjectSet& live_;
   bool has_both_;
   std::vector<std::uint32_t> class_of_;  // of the objects of a block
 };

@@ -22,10 +22,10 @@ std::vector<Range> merged(const std::vector<Range>& sorted) {
   return ranges;
 }
 
-std::vector<Range> used_blocks(const boehm::BlockIndex& index) {
+std::vector<Range> used_blocks(const heap::BlockIndex& index) {
   std::vector<Range> ranges;
   ranges.reserve(index.blocks.size());
-  for (const boehm::Block& block : index.blocks) {
+  for (const heap::Block& block : index.blocks) {
     const std::uint64_t bytes = std::max<std::uint64_t>(block.objects, 1) * block.object_bytes;
     ranges.push_back({block.start, (bytes + boehm::kUsualBlockBytes - 1) / boehm::kUsualBlockBytes *
                                        boehm::kUsualBlockBytes});
@@ -55,7 +55,7 @@ void add_stacks(std::span<const FrozenThread> threads, pid_t leader, SeenMemory&
 }  // namespace
 
 Result<SeenMemory> see_memory(const Process& process,
-                              const boehm::BlockIndex& index,
+                              const heap::BlockIndex& index,
                               std::span<const FrozenThread> threads,
                               std::span<const crystal::FiberStack> fibers) {
   SeenMemory seen;

@@ -16,9 +16,9 @@ std::vector<Range> stale_stacks(const HeldHeap& held) {
     if (stack != nullptr) stacks.push_back({stack->range.start, end - stack->range.start});
   }
   std::vector<std::uint64_t> sizes;
-  for (const boehm::RootRange& root : held.roots) {
+  for (const heap::RootRange& root : held.roots) {
     const Mapping* stack = held.map.find(root.range.start);
-    if (root.kind != boehm::RootKind::Fiber || stack == nullptr) continue;
+    if (root.kind != heap::RootKind::Fiber || stack == nullptr) continue;
     sizes.push_back(stack->range.bytes);
   }
   std::ranges::sort(sizes);
@@ -30,7 +30,7 @@ std::vector<Range> stale_stacks(const HeldHeap& held) {
   return stacks;
 }
 
-StaleWords::StaleWords(const boehm::Heap& heap, const boehm::LiveSet& found)
+StaleWords::StaleWords(const heap::Heap& heap, const heap::LiveSet& found)
     : heap_(heap), found_(found), seen_(heap) {}
 
 void StaleWords::read(const std::vector<Range>& stacks,
@@ -58,15 +58,15 @@ void StaleWords::read(const std::vector<Range>& stacks,
 }
 
 void StaleWords::add(std::uint64_t word) {
-  const auto object = heap_.resolve(word, boehm::Heap::From::Stack);
+  const auto object = heap_.resolve(word, heap::Heap::From::Stack);
   if (!object) return;
   const std::uint64_t number = heap_.number(*object);
   if (found_.live.contains(number) || found_.free.contains(number)) return;
   if (seen_.insert(number)) words_.push_back(word);
 }
 
-boehm::RootWords StaleWords::words() const {
-  return {std::as_bytes(std::span(words_)), boehm::Heap::From::Stack};
+heap::RootWords StaleWords::words() const {
+  return {std::as_bytes(std::span(words_)), heap::Heap::From::Stack};
 }
 
 }  // namespace heapattach::snapshot

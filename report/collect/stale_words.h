@@ -6,8 +6,8 @@
 #include "attach/memory/memory_reader.h"
 #include "report/collect/held_heap.h"
 #include "report/deadline.h"
-#include "symbols/boehm/live.h"
-#include "symbols/boehm/mark.h"
+#include "symbols/heap/live_set.h"
+#include "symbols/heap/mark.h"
 
 namespace heapattach::snapshot {
 
@@ -21,14 +21,14 @@ namespace heapattach::snapshot {
 class StaleWords {
  public:
   // The heap and the live set must outlive this.
-  StaleWords(const boehm::Heap& heap, const boehm::LiveSet& found);
+  StaleWords(const heap::Heap& heap, const heap::LiveSet& found);
 
   // Reads the last part of each of them, up to this size.
   static constexpr std::uint64_t kMostBytes = std::uint64_t{128} << 10;
   void read(const std::vector<Range>& stacks, const MemoryReader& memory, const Deadline& deadline);
 
   // Borrows from this.
-  [[nodiscard]] boehm::RootWords words() const;
+  [[nodiscard]] heap::RootWords words() const;
   // The stacks for which there was no time.
   [[nodiscard]] std::uint64_t unread() const { return unread_; }
   // The stacks that could not be read.
@@ -37,9 +37,9 @@ class StaleWords {
  private:
   void add(std::uint64_t word);
 
-  const boehm::Heap& heap_;
-  const boehm::LiveSet& found_;
-  boehm::ObjectSet seen_;
+  const heap::Heap& heap_;
+  const heap::LiveSet& found_;
+  heap::ObjectSet seen_;
   std::vector<std::uint64_t> words_;
   std::uint64_t unread_ = 0;
   std::uint64_t unreadable_ = 0;

@@ -20,8 +20,8 @@
 #include "report/collect/traced_heap.h"
 #include "report/model/counts.h"
 #include "report/parallel.h"
-#include "symbols/boehm/live.h"
 #include "symbols/boehm/marking_rules.h"
+#include "symbols/heap/live_set.h"
 #include "symbols/unwind/stacks.h"
 
 namespace heapattach::snapshot {
@@ -122,18 +122,18 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   variables.insert(variables.end(), stacks.locals.begin(), stacks.locals.end());
   begin(options, "tracing the heap");
   const TracedHeap traced = HA_TRY(trace_heap(*target, *held, options));
-  const boehm::Heap& heap = *traced.heap;
-  const boehm::LiveSet& found = traced.found;
+  const heap::Heap& heap = *traced.heap;
+  const heap::LiveSet& found = traced.found;
   HA_TRY(options.deadline.check("tracing the heap"));
 
   fill_header(*target, *held, options, snapshot);
   if (const auto guessed = boehm::count_guesses(heap, found.live); guessed.objects > 0) {
     snapshot.header.marked_conservatively = {guessed.objects, guessed.bytes};
   }
-  const boehm::ObjectSet live = traced.live();
-  const boehm::ObjectSet listed = options.with_unreachable ? objects_in_use(heap, found) : live;
+  const heap::ObjectSet live = traced.live();
+  const heap::ObjectSet listed = options.with_unreachable ? objects_in_use(heap, found) : live;
   const ObjectOrder order(heap, listed);
-  const boehm::ObjectSet of_collector = traced.of_collector(listed);
+  const heap::ObjectSet of_collector = traced.of_collector(listed);
   target->rows.add_named(runtimes::name_objects(
       target->runtimes, found.own,
       runtimes::HeapView(heap, of_collector, held->map, held->capture, target->memory)));

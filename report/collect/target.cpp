@@ -8,6 +8,7 @@
 #include "report/collect/core_warnings.h"
 #include "report/missing_files.h"
 #include "report/typing/type_labels.h"
+#include "symbols/boehm/blocks.h"
 #include "symbols/crystal/type_sources.h"
 #include "symbols/cxx/undescribed_strings.h"
 #include "symbols/cxx/virtual_bases.h"
@@ -41,7 +42,6 @@ Result<HeapFound> find_malloc(const TakeOptions& options, const Opened& target) 
   HeapFound heap;
   heap.is_malloc = true;
   heap.collector.layout.source = boehm::Layout::Source::Structure;
-  heap.collector.layout.shares_pages = true;
   heap.static_roots = boehm::static_roots(target.modules, heap.collector, {});
   note(options, "reading the heap of malloc");
   return heap;

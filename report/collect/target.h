@@ -13,6 +13,7 @@
 #include "symbols/crystal/fibers.h"
 #include "symbols/crystal/type_table.h"
 #include "symbols/cxx/vtables.h"
+#include "symbols/heap/roots.h"
 #include "symbols/runtimes.h"
 
 namespace heapattach::snapshot {
@@ -21,7 +22,7 @@ namespace heapattach::snapshot {
 // read instead, or too.
 struct HeapFound {
   boehm::Collector collector;
-  std::vector<boehm::RootRange> static_roots;  // before the freeze
+  std::vector<heap::RootRange> static_roots;  // before the freeze
   std::vector<Range> collector_data;
   bool is_malloc = false;  // there is no collector: the heap is that of glibc's malloc
   bool is_both = false;    // there is one, and malloc's heap is read, too

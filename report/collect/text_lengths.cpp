@@ -19,11 +19,11 @@ std::vector<bool> rows_of_buffers(const Snapshot& snapshot) {
 
 // What the words of an object show about buffers whose beginnings they point to.
 template <class IsBuffer>
-void look_at(const boehm::Heap& heap,
-             boehm::ObjectRef ref,
+void look_at(const heap::Heap& heap,
+             heap::ObjectRef ref,
              const IsBuffer& is_buffer,
              std::vector<Length>& lengths) {
-  heap.for_each_edge(ref, [&](std::uint64_t offset_words, boehm::ObjectRef to) {
+  heap.for_each_edge(ref, [&](std::uint64_t offset_words, heap::ObjectRef to) {
     if (heap.word_at(ref, offset_words * 8) != heap.address(to).value || !is_buffer(to)) return;
     const auto length = heap.word_at(ref, offset_words * 8 + 8);
     const auto text = heap.contents(to);
@@ -37,16 +37,16 @@ void look_at(const boehm::Heap& heap,
 TextLengths::TextLengths(const JoinSources& from, const Snapshot& snapshot) {
   const std::vector<bool> are_buffers = rows_of_buffers(snapshot);
   if (std::find(are_buffers.begin(), are_buffers.end(), true) == are_buffers.end()) return;
-  const boehm::Heap& heap = from.heap;
-  const auto is_buffer = [&](boehm::ObjectRef ref) {
+  const heap::Heap& heap = from.heap;
+  const auto is_buffer = [&](heap::ObjectRef ref) {
     const auto index = from.order.index_of(ref);
     return index && are_buffers[snapshot.objects[*index].type];
   };
   std::vector<std::vector<Length>> pieces(heap.blocks().size() / kBlocksAtATime + 1);
   for_block_ranges(heap, [&](std::uint32_t first, std::uint32_t last) {
     std::vector<Length>& lengths = pieces[first / kBlocksAtATime];
-    boehm::for_each_object(heap, from.order.listed(), first, last,
-                           [&](boehm::ObjectRef ref) { look_at(heap, ref, is_buffer, lengths); });
+    heap::for_each_object(heap, from.order.listed(), first, last,
+                          [&](heap::ObjectRef ref) { look_at(heap, ref, is_buffer, lengths); });
   });
   for (const std::vector<Length>& piece : pieces) {
     lengths_.insert(lengths_.end(), piece.begin(), piece.end());

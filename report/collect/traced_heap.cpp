@@ -9,6 +9,8 @@
 #include "report/collect/unscanned_memory.h"
 #include "report/parallel.h"
 #include "symbols/boehm/churn.h"
+#include "symbols/boehm/heap.h"
+#include "symbols/boehm/live.h"
 #include "symbols/boehm/marking_rules.h"
 #include "symbols/boehm/stack_bases.h"
 #include "symbols/malloc/live.h"
@@ -17,11 +19,9 @@ namespace heapattach::snapshot {
 
 namespace {
 
-boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap& heap) {
-  const unsigned workers = workers_for(heap.blocks().size());
-  if (target.is_malloc) {
-    return glibc::find_live(heap, held.capture, held.roots, held.freeze.threads, workers);
-  }
+boehm::LiveSet find_live_of_collector(const Target& target,
+                                      const HeldHeap& held,
+                                      heap::Heap& heap) {
   boehm::Roots roots;
   roots.ranges = held.roots;
   roots.threads = held.freeze.threads;
@@ -34,7 +34,8 @@ boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap
       roots.stack_bottom = RemoteAddr{*bottom};
     }
   }
-  return boehm::find_live(heap, held.capture, std::move(roots), held.map, workers);
+  return boehm::find_live(heap, held.capture, std::move(roots), held.map,
+                          workers_for(heap.blocks().size()));
 }
 
 std::string unless_explained(const StaleWords& stale) {
@@ -49,16 +50,16 @@ std::string unless_explained(const StaleWords& stale) {
 std::uint64_t count_possible(const Target& target,
                              const HeldHeap& held,
                              const Deadline& deadline,
-                             const boehm::Heap& heap,
+                             const heap::Heap& heap,
                              const boehm::LiveSet& found,
-                             const boehm::ObjectSet& dropped) {
+                             const heap::ObjectSet& dropped) {
   const auto parts =
       boehm::has_plain_pointers(heap) ? unscanned_memory(target, held) : std::nullopt;
   StaleWords memory(heap, found);
   if (parts) memory.read(*parts, target.memory, deadline);
   const bool is_all = parts && memory.unread() == 0 && memory.unreadable() == 0;
   if (!is_all) return boehm::count_unexplained(heap, found, dropped);
-  const boehm::RootWords words = memory.words();
+  const heap::RootWords words = memory.words();
   const auto possible =
       boehm::reachable_from(heap, found, {&words, 1}, workers_for(heap.blocks().size()));
   return boehm::count_unexplained(heap, found, dropped, &possible);
@@ -67,10 +68,10 @@ std::uint64_t count_possible(const Target& target,
 // Without symbols it may be unknown how the collector scans stacks.
 void check_stack_bases(const Target& target,
                        const HeldHeap& held,
-                       boehm::Heap& heap,
-                       boehm::LiveSet& found) {
+                       heap::Heap& heap,
+                       heap::LiveSet& found) {
   const bool is_known = target.collector.incremental.has_value() ||
-                        heap.rules().finds_bases_from_stacks || !heap.recognises_interior();
+                        heap.rules()->finds_bases_from_stacks || !heap.recognises_interior();
   const std::uint64_t count =
       is_known ? 0 : boehm::count_held_past_first_page(heap, held.capture, found);
   if (count == 0) return;
@@ -86,7 +87,7 @@ void check_stack_bases(const Target& target,
 void compare_with_marks(const Target& target,
                         const HeldHeap& held,
                         const TakeOptions& options,
-                        const boehm::Heap& heap,
+                        const heap::Heap& heap,
                         boehm::LiveSet& found) {
   constexpr std::uint64_t kFew = 100;
   constexpr std::uint64_t kShare = 10;
@@ -102,7 +103,7 @@ void compare_with_marks(const Target& target,
   if (are_many(compared.missing)) {
     StaleWords stale(heap, found);
     stale.read(stale_stacks(held), target.memory, options.deadline);
-    const boehm::RootWords words = stale.words();
+    const heap::RootWords words = stale.words();
     const auto dropped = boehm::dropped_since_collection(heap, found, {&words, 1},
                                                          workers_for(heap.blocks().size()));
     std::uint64_t unexplained = boehm::count_unexplained(heap, found, dropped);
@@ -125,17 +126,30 @@ void compare_with_marks(const Target& target,
   }
 }
 
-// Puts malloc's heap beside the collector's, which was traced before.
-Result<void> add_malloc(const Target& target,
+heap::LiveSet find_live(const Target& target,
                         const HeldHeap& held,
-                        const boehm::Heap& collector,
-                        TracedHeap& traced) {
+                        const TakeOptions& options,
+                        heap::Heap& heap) {
+  if (target.is_malloc) {
+    return glibc::find_live(heap, held.capture, held.roots, held.freeze.threads,
+                            workers_for(heap.blocks().size()));
+  }
+  boehm::follow(heap, boehm::read_marking_rules(heap, target.collector, target.collector_data,
+                                                held.capture, target.memory));
+  boehm::LiveSet found = find_live_of_collector(target, held, heap);
+  check_stack_bases(target, held, heap, found);
+  compare_with_marks(target, held, options, heap, found);
+  return found;
+}
+
+// Puts malloc's heap beside the collector's, which was traced before.
+Result<void> add_malloc(const HeldHeap& held, const heap::Heap& collector, TracedHeap& traced) {
   traced.blocks = std::make_unique<const glibc::BothBlocks>(
       HA_TRY(glibc::join_blocks(held.index, held.malloc->index)));
-  boehm::Layout layout = target.collector.layout;
-  layout.shares_pages = true;
-  auto heap = std::make_unique<boehm::Heap>(traced.blocks->index, layout, held.capture);
-  heap->follow(collector.rules());
+  heap::Shape shape = collector.shape();
+  shape.shares_pages = true;
+  auto heap =
+      std::make_unique<heap::Heap>(traced.blocks->index, shape, held.capture, collector.rules());
   heap->hide({collector.hidden().begin(), collector.hidden().end()});
   traced.found = glibc::renumber(std::move(traced.found), collector, *heap, *traced.blocks);
   traced.beside = glibc::find_live_beside(traced.found, *heap, held.capture, held.malloc_roots,
@@ -151,9 +165,9 @@ Result<void> add_malloc(const Target& target,
 void keep_signal_stack(const Target& target, TracedHeap& traced) {
   constexpr std::uint64_t kStackBytes = 8192;
   if (target.runtime != "crystal" || !target.reads_malloc()) return;
-  const boehm::Heap& heap = *traced.heap;
-  boehm::ObjectSet& live = traced.beside ? traced.beside->live : traced.found.live;
-  std::vector<boehm::ObjectRef> found;
+  const heap::Heap& heap = *traced.heap;
+  heap::ObjectSet& live = traced.beside ? traced.beside->live : traced.found.live;
+  std::vector<heap::ObjectRef> found;
   for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
     const bool is_large_enough = heap.blocks()[block].object_bytes == kStackBytes + 8;
     const bool is_candidate = heap.is_chunk(block) && is_large_enough;
@@ -166,56 +180,47 @@ void keep_signal_stack(const Target& target, TracedHeap& traced) {
 
 // Calls visit(ref) for each object of `set` that is the collector's.
 template <class Visit>
-void for_each_of_collector(const boehm::Heap& heap,
-                           const boehm::ObjectSet& set,
-                           const Visit& visit) {
+void for_each_of_collector(const heap::Heap& heap, const heap::ObjectSet& set, const Visit& visit) {
   for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
-    if (!heap.is_chunk(block)) boehm::for_each_object(heap, set, block, block + 1, visit);
+    if (!heap.is_chunk(block)) heap::for_each_object(heap, set, block, block + 1, visit);
   }
 }
 
 }  // namespace
 
-std::vector<boehm::ObjectRef> TracedHeap::garbage() const {
-  std::vector<boehm::ObjectRef> garbage;
+std::vector<heap::ObjectRef> TracedHeap::garbage() const {
+  std::vector<heap::ObjectRef> garbage;
   if (!beside) return garbage;
-  for_each_of_collector(*heap, beside->live, [&](boehm::ObjectRef ref) { garbage.push_back(ref); });
+  for_each_of_collector(*heap, beside->live, [&](heap::ObjectRef ref) { garbage.push_back(ref); });
   return garbage;
 }
 
-boehm::ObjectSet TracedHeap::live() const {
-  boehm::ObjectSet all = found.live;
+heap::ObjectSet TracedHeap::live() const {
+  heap::ObjectSet all = found.live;
   if (!beside) return all;
-  boehm::ObjectSet of_malloc = beside->live;
+  heap::ObjectSet of_malloc = beside->live;
   of_malloc.remove(of_collector(of_malloc));
   all.add(of_malloc);
   return all;
 }
 
-boehm::ObjectSet TracedHeap::of_collector(boehm::ObjectSet objects) const {
+heap::ObjectSet TracedHeap::of_collector(heap::ObjectSet objects) const {
   if (!beside) return objects;
-  boehm::ObjectSet some(*heap);
+  heap::ObjectSet some(*heap);
   for_each_of_collector(*heap, objects,
-                        [&](boehm::ObjectRef ref) { some.insert(heap->number(ref)); });
+                        [&](heap::ObjectRef ref) { some.insert(heap->number(ref)); });
   return some;
 }
 
 Result<TracedHeap> trace_heap(const Target& target,
                               const HeldHeap& held,
                               const TakeOptions& options) {
-  auto heap = std::make_unique<boehm::Heap>(held.index, target.collector.layout, held.capture);
-  if (!target.is_malloc) {
-    heap->follow(boehm::read_marking_rules(*heap, target.collector, target.collector_data,
-                                           held.capture, target.memory));
-  }
-  boehm::LiveSet found = find_live(target, held, *heap);
-  if (!target.is_malloc) {
-    check_stack_bases(target, held, *heap, found);
-    compare_with_marks(target, held, options, *heap, found);
-  }
-  TracedHeap traced{nullptr, nullptr, std::move(found), std::nullopt, std::nullopt};
+  const heap::Shape shape = target.is_malloc ? glibc::kShape : target.collector.layout.shape();
+  auto heap = std::make_unique<heap::Heap>(held.index, shape, held.capture);
+  TracedHeap traced{nullptr, nullptr, find_live(target, held, options, *heap), std::nullopt,
+                    std::nullopt};
   if (target.is_both) {
-    HA_TRY(add_malloc(target, held, *heap, traced));
+    HA_TRY(add_malloc(held, *heap, traced));
   } else {
     traced.heap = std::move(heap);
   }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "report/collect/held_heap.h"
-#include "symbols/boehm/live.h"
+#include "symbols/heap/live_set.h"
 #include "symbols/malloc/both.h"
 
 namespace heapattach::snapshot {
@@ -13,20 +13,20 @@ namespace heapattach::snapshot {
 // A copied heap, or two of them as one, and what is alive in it. Borrows the copy.
 struct TracedHeap {
   std::unique_ptr<const glibc::BothBlocks> blocks;  // of both heaps; null if there is one
-  std::unique_ptr<const boehm::Heap> heap;
-  boehm::LiveSet found;  // by the collector's rules; without a collector by malloc's
+  std::unique_ptr<const heap::Heap> heap;
+  heap::LiveSet found;  // by the collector's rules; without a collector by malloc's
   // Of both heaps: what is reachable of malloc's, and garbage that leads to it.
-  std::optional<boehm::LiveSet> beside;
+  std::optional<heap::LiveSet> beside;
   // An allocation of malloc that only the kernel references. It counts as reachable.
-  std::optional<boehm::ObjectRef> signal_stack;
+  std::optional<heap::ObjectRef> signal_stack;
 
   // The objects of the collector that are not alive for it, but referenced by memory that it does
   // not scan. It may free them at any time.
-  [[nodiscard]] std::vector<boehm::ObjectRef> garbage() const;
+  [[nodiscard]] std::vector<heap::ObjectRef> garbage() const;
   // All objects that are alive, each by the rules of its own heap.
-  [[nodiscard]] boehm::ObjectSet live() const;
+  [[nodiscard]] heap::ObjectSet live() const;
   // `objects` without malloc's, if there is a collector.
-  [[nodiscard]] boehm::ObjectSet of_collector(boehm::ObjectSet objects) const;
+  [[nodiscard]] heap::ObjectSet of_collector(heap::ObjectSet objects) const;
 };
 
 // Traces what was copied. Malformed if two heaps contradict each other.

@@ -5,6 +5,7 @@
 
 #include "report/collect/stale_words.h"
 #include "symbols/boehm/roots.h"
+#include "symbols/heap/roots.h"
 #include "symbols/malloc/collector_lists.h"
 
 namespace heapattach::snapshot {
@@ -35,7 +36,7 @@ std::vector<Range> merged(std::vector<Range> ranges) {
 // The heap, in use or free, and what references it whether it is alive or not.
 std::vector<Range> of_collector(const Target& target, const HeldHeap& held) {
   std::vector<Range> ranges;
-  for (const boehm::Block& block : held.index.blocks) {
+  for (const heap::Block& block : held.index.blocks) {
     ranges.push_back({block.start, block.object(block.objects) - block.start});
   }
   add(held.index.free, ranges);
@@ -55,7 +56,7 @@ std::optional<std::vector<Range>> unscanned_memory(const Target& target, const H
   }
   std::uint64_t left = kMostBytes;
   std::vector<Range> parts;
-  for (Range rest : boehm::plan_copy({}, writable, of_collector(target, held), held.map)) {
+  for (Range rest : heap::plan_copy({}, writable, of_collector(target, held), held.map)) {
     if (rest.bytes > left) return {};
     left -= rest.bytes;
     while (rest.bytes > 0) {

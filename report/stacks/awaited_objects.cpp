@@ -78,7 +78,7 @@ Range words_of(const unwind::FrameRecord& frame) {
 
 }  // namespace
 
-AwaitedObjects::AwaitedObjects(const boehm::BlockIndex& index,
+AwaitedObjects::AwaitedObjects(const heap::BlockIndex& index,
                                const MemoryReader& memory,
                                const crystal::TypeTable& classes,
                                std::span<const crystal::FiberStack> fibers)

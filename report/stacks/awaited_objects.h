@@ -9,9 +9,9 @@
 
 #include "attach/memory/memory_reader.h"
 #include "report/stacks/wait_signs.h"
-#include "symbols/boehm/blocks.h"
 #include "symbols/crystal/fibers.h"
 #include "symbols/crystal/type_table.h"
+#include "symbols/heap/blocks.h"
 
 namespace heapattach::stacks {
 
@@ -28,7 +28,7 @@ struct AwaitedObject {
 class AwaitedObjects {
  public:
   // `memory` contains the fibers' stacks and the start of each object that they reference.
-  AwaitedObjects(const boehm::BlockIndex& index,
+  AwaitedObjects(const heap::BlockIndex& index,
                  const MemoryReader& memory,
                  const crystal::TypeTable& classes,
                  std::span<const crystal::FiberStack> fibers);
@@ -64,7 +64,7 @@ class AwaitedObjects {
   [[nodiscard]] bool is_held_mutex(const AwaitedObject& object) const;
   [[nodiscard]] bool keeps_no_owner(const AwaitedObject& mutex) const;
 
-  const boehm::BlockIndex& index_;
+  const heap::BlockIndex& index_;
   const MemoryReader& memory_;
   const crystal::TypeTable& classes_;
   std::unordered_map<std::uint64_t, std::size_t> by_address_;  // fibers

@@ -17,7 +17,9 @@
 #include "report/parallel.h"
 #include "report/stacks/needed_memory.h"
 #include "report/stacks/radix_sort.h"
+#include "symbols/boehm/blocks.h"
 #include "symbols/boehm/roots.h"
+#include "symbols/heap/roots.h"
 #include "symbols/unwind/signal_stacks.h"
 
 namespace heapattach::stacks {

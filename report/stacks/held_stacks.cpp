@@ -65,22 +65,22 @@ const ThreadActivity* activity_of(std::span<const ThreadActivity> all, pid_t tid
   return found == all.end() ? nullptr : &*found;
 }
 
-std::optional<HeapObject> object_around(const boehm::BlockIndex& index, std::uint64_t word) {
+std::optional<HeapObject> object_around(const heap::BlockIndex& index, std::uint64_t word) {
   std::size_t hint = index.blocks.size() / 2;
   return object_around(index, word, hint);
 }
 
-std::optional<HeapObject> object_around(const boehm::BlockIndex& index,
+std::optional<HeapObject> object_around(const heap::BlockIndex& index,
                                         std::uint64_t word,
                                         std::size_t& hint) {
   const auto begin = index.blocks.begin();
   const auto guess = begin + static_cast<std::ptrdiff_t>(std::min(hint, index.blocks.size()));
   const auto behind =
       partition_point_near(begin, index.blocks.end(), guess,
-                           [&](const boehm::Block& block) { return block.start.value <= word; });
+                           [&](const heap::Block& block) { return block.start.value <= word; });
   hint = static_cast<std::size_t>(behind - begin);
   if (behind == begin) return {};
-  const boehm::Block& block = *std::prev(behind);
+  const heap::Block& block = *std::prev(behind);
   if (block.object_bytes == 0) return {};
   const std::uint64_t slot = (word - block.start.value) / block.object_bytes;
   if (slot >= block.objects) return {};

@@ -12,7 +12,7 @@
 #include "attach/process/thread_activity.h"
 #include "attach/stop/freeze.h"
 #include "report/stacks/stack_target.h"
-#include "symbols/boehm/blocks.h"
+#include "symbols/heap/blocks.h"
 #include "symbols/ruby/threads.h"
 
 namespace heapattach::stacks {
@@ -24,7 +24,7 @@ struct HeldStacks {
   Capture
       capture;  // stacks in use, and the start of each object that their innermost frames reference
   MemoryMap map;
-  boehm::BlockIndex index;
+  heap::BlockIndex index;
   std::vector<crystal::FiberStack> fibers;
   std::optional<Result<ruby::Threads>> ruby;  // none: it is not Ruby
   FreezeReport freeze;
@@ -44,10 +44,10 @@ struct HeapObject {
   RemoteAddr start;
   std::uint64_t bytes = 0;
 };
-[[nodiscard]] std::optional<HeapObject> object_around(const boehm::BlockIndex& index,
+[[nodiscard]] std::optional<HeapObject> object_around(const heap::BlockIndex& index,
                                                       std::uint64_t word);
 // The same for one of many words, each near the last one: `hint`, 0 at first, keeps the place.
-[[nodiscard]] std::optional<HeapObject> object_around(const boehm::BlockIndex& index,
+[[nodiscard]] std::optional<HeapObject> object_around(const heap::BlockIndex& index,
                                                       std::uint64_t word,
                                                       std::size_t& hint);
 

@@ -39,7 +39,7 @@ std::vector<Range> memory_of_calls(std::span<const FrozenThread> threads, const 
 
 FiberWords words_of(std::span<const crystal::FiberStack> fibers,
                     std::uint64_t fiber_bytes,
-                    const boehm::BlockIndex& index,
+                    const heap::BlockIndex& index,
                     const MemoryMap& map,
                     const Capture& capture) {
   FiberWords words;
@@ -61,9 +61,9 @@ FiberWords words_of(std::span<const crystal::FiberStack> fibers,
   return words;
 }
 
-Range span_of(const boehm::BlockIndex& index) {
+Range span_of(const heap::BlockIndex& index) {
   if (index.blocks.empty()) return {};
-  const boehm::Block& last = index.blocks.back();
+  const heap::Block& last = index.blocks.back();
   const RemoteAddr start = index.blocks.front().start;
   return {start, last.start - start + last.object_bytes * last.objects};
 }

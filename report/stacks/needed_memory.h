@@ -7,9 +7,9 @@
 #include "attach/memory/capture.h"
 #include "attach/process/memory_map.h"
 #include "attach/stop/freeze.h"
-#include "symbols/boehm/blocks.h"
 #include "symbols/crystal/fibers.h"
 #include "symbols/elf/module.h"
+#include "symbols/heap/blocks.h"
 
 // Finds the memory of a held target, besides its stacks, that shows what threads and fibers wait
 // for.
@@ -27,11 +27,11 @@ struct FiberWords {
 // `capture` must contain the objects.
 [[nodiscard]] FiberWords words_of(std::span<const crystal::FiberStack> fibers,
                                   std::uint64_t fiber_bytes,
-                                  const boehm::BlockIndex& index,
+                                  const heap::BlockIndex& index,
                                   const MemoryMap& map,
                                   const Capture& capture);
 
 // From the first to the last object of the heap.
-[[nodiscard]] Range span_of(const boehm::BlockIndex& index);
+[[nodiscard]] Range span_of(const heap::BlockIndex& index);
 
 }  // namespace heapattach::stacks

@@ -12,10 +12,10 @@
 #include "attach/process/thread_activity.h"
 #include "attach/stop/freeze.h"
 #include "report/stacks/stack_report.h"
-#include "symbols/boehm/blocks.h"
 #include "symbols/crystal/fibers.h"
 #include "symbols/crystal/type_table.h"
 #include "symbols/elf/module.h"
+#include "symbols/heap/blocks.h"
 #include "symbols/ruby/threads.h"
 #include "symbols/unwind/stacks.h"
 
@@ -32,7 +32,7 @@ struct Scene {
 
   const Capture& capture;
   const MemoryMap& map;
-  const boehm::BlockIndex& index;
+  const heap::BlockIndex& index;
   std::span<const crystal::FiberStack> fibers;
   std::span<const FrozenThread> threads;
   // The clock of the target's timers; not known from a core file.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "report/collect/while_it_changes.h"
+#include "symbols/boehm/blocks.h"
 #include "symbols/crystal/type_sources.h"
 #include "symbols/ruby/heap_pages.h"
 #include "symbols/ruby/interpreter.h"

@@ -5,6 +5,7 @@
 
 #include "symbols/boehm/blocks.h"
 #include "symbols/crystal/fibers.h"
+#include "symbols/heap/blocks.h"
 
 namespace heapattach::trace {
 

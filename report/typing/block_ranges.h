@@ -5,20 +5,20 @@
 #include <cstdint>
 
 #include "report/parallel.h"
-#include "symbols/boehm/heap.h"
+#include "symbols/heap/heap.h"
 
 namespace heapattach::snapshot {
 
 inline constexpr std::uint32_t kBlocksAtATime = 256;
 
 // How many workers for_block_ranges() has for a heap, at most.
-inline unsigned workers_for_blocks(const boehm::Heap& heap) {
+inline unsigned workers_for_blocks(const heap::Heap& heap) {
   return workers_for((heap.blocks().size() + kBlocksAtATime - 1) / kBlocksAtATime);
 }
 
 // Calls work(worker, first, last) for groups of kBlocksAtATime of the heap's blocks.
 template <class Work>
-void for_block_ranges(const boehm::Heap& heap, unsigned workers, const Work& work) {
+void for_block_ranges(const heap::Heap& heap, unsigned workers, const Work& work) {
   const auto blocks = static_cast<std::uint32_t>(heap.blocks().size());
   const std::uint32_t pieces = (blocks + kBlocksAtATime - 1) / kBlocksAtATime;
   std::atomic<std::uint32_t> next = 0;
@@ -32,7 +32,7 @@ void for_block_ranges(const boehm::Heap& heap, unsigned workers, const Work& wor
 
 // The same on all cores, with work(first, last).
 template <class Work>
-void for_block_ranges(const boehm::Heap& heap, const Work& work) {
+void for_block_ranges(const heap::Heap& heap, const Work& work) {
   for_block_ranges(heap, workers_for_blocks(heap),
                    [&](unsigned, std::uint32_t first, std::uint32_t last) { work(first, last); });
 }

@@ -38,12 +38,12 @@ Fit fit_inside(const Claim& claim, std::uint64_t object_bytes, std::uint64_t ins
   return {Rank::Inside, claim.many};
 }
 
-Fit fit_size(const Claim& claim, const boehm::Block& block, std::uint64_t inside) {
+Fit fit_size(const Claim& claim, const heap::Block& block, std::uint64_t inside) {
   const std::uint64_t object_bytes = block.object_bytes;
   if (inside != 0) return fit_inside(claim, object_bytes, inside);
   switch (claim.how) {
     case Claim::How::Instance:
-      return fit_instance(claim, object_bytes, (block.flags & boehm::kChunk) != 0);
+      return fit_instance(claim, object_bytes, (block.flags & heap::kChunk) != 0);
     case Claim::How::Elements:
       return claim.bytes > object_bytes ? Fit{} : Fit{Rank::Elements, claim.many};
     case Claim::How::Start: return {Rank::Name, claim.one};
@@ -66,7 +66,7 @@ Fit or_subtype(const Fit& found,
 
 }  // namespace
 
-Fit fit(const Claim& claim, const boehm::Block& block, std::uint64_t inside, const TypeRows& rows) {
+Fit fit(const Claim& claim, const heap::Block& block, std::uint64_t inside, const TypeRows& rows) {
   Fit found = fit_size(claim, block, inside);
   if (inside == 0 && claim.how == Claim::How::Instance) {
     found = or_subtype(found, claim, block.object_bytes, rows);
@@ -83,7 +83,7 @@ Fit fit(const Claim& claim, const boehm::Block& block, std::uint64_t inside, con
   return found;
 }
 
-bool may_be_single(const Claim& claim, const Fit& found, const boehm::Block& block) {
+bool may_be_single(const Claim& claim, const Fit& found, const heap::Block& block) {
   constexpr std::uint64_t kLargestMerged = 4 * kGranule;
   return found.rank == Rank::Several && claim.one != kNoRow && !block.is_atomic() &&
          block.object_bytes <= std::min(kLargestMerged, 4 * claim.bytes);
@@ -99,7 +99,7 @@ bool is_text_to_its_end(const Claim& claim, std::span<const std::byte> contents)
 
 bool may_be_no_text(const Claim& claim,
                     const Fit& found,
-                    const boehm::Block& block,
+                    const heap::Block& block,
                     const TypeRows& rows) {
   return claim.bytes == 1 && !block.is_atomic() && !rows.layout(found.row).may_point();
 }

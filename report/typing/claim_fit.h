@@ -5,7 +5,7 @@
 #include <span>
 
 #include "report/typing/type_rows.h"
-#include "symbols/boehm/blocks.h"
+#include "symbols/heap/blocks.h"
 
 namespace heapattach::snapshot {
 
@@ -19,20 +19,20 @@ struct Fit {
 
 // How well `claim` fits an object of `block`, if the pointer points `inside` bytes after its start.
 [[nodiscard]] Fit fit(const Claim& claim,
-                      const boehm::Block& block,
+                      const heap::Block& block,
                       std::uint64_t inside,
                       const TypeRows& rows);
 
 // Whether an object with room for several instances may be a single one in a larger slot. The
 // collector merges small sizes and clears objects on allocation, so it may be one if everything
 // after the first instance is zero.
-[[nodiscard]] bool may_be_single(const Claim& claim, const Fit& found, const boehm::Block& block);
+[[nodiscard]] bool may_be_single(const Claim& claim, const Fit& found, const heap::Block& block);
 
 // Whether the fit is text in an object that may hold pointers and so need not be text. Pointers to
 // characters often point to other data.
 [[nodiscard]] bool may_be_no_text(const Claim& claim,
                                   const Fit& found,
-                                  const boehm::Block& block,
+                                  const heap::Block& block,
                                   const TypeRows& rows);
 
 // Whether the contents are text whatever else they look like: it is longer than a pointer, and what

@@ -4,7 +4,7 @@ namespace heapattach::snapshot {
 
 FitMemo::Entry FitMemo::work_out(std::uint64_t key,
                                  std::uint32_t number,
-                                 const boehm::Block& block) const {
+                                 const heap::Block& block) const {
   const Claim& claim = plan_.claim(number);
   const Fit found = fit(claim, block, 0, rows_);
   if (found.rank == Rank::None) return {key, 0, 0, false, false};

@@ -6,7 +6,7 @@
 #include "report/typing/claim_fit.h"
 #include "report/typing/type_cells.h"
 #include "report/typing/typing_plan.h"
-#include "symbols/boehm/heap.h"
+#include "symbols/heap/heap.h"
 
 namespace heapattach::snapshot {
 
@@ -26,11 +26,11 @@ class FitMemo {
   // Borrows all three.
   FitMemo(const TypeRows& rows, const TypingPlan& plan) : rows_(rows), plan_(plan) {}
 
-  [[nodiscard]] const Entry& of(std::uint32_t claim, const boehm::Block& block) {
-    const bool is_chunk = (block.flags & boehm::kChunk) != 0;
+  [[nodiscard]] const Entry& of(std::uint32_t claim, const heap::Block& block) {
+    const bool is_chunk = (block.flags & heap::kChunk) != 0;
     const bool is_large = block.objects == 1 && !is_chunk;
     if (is_large || block.object_bytes > kMostBytes) return of_large_;
-    const std::uint64_t size = block.object_bytes / boehm::Heap::kGranuleBytes;
+    const std::uint64_t size = block.object_bytes / heap::Heap::kGranuleBytes;
     const std::uint64_t key = ((std::uint64_t{claim} + 1) << 32) | size << 2 |
                               static_cast<std::uint64_t>(is_chunk) << 1 |
                               static_cast<std::uint64_t>(block.is_atomic());
@@ -46,7 +46,7 @@ class FitMemo {
 
   [[nodiscard]] Entry work_out(std::uint64_t key,
                                std::uint32_t number,
-                               const boehm::Block& block) const;
+                               const heap::Block& block) const;
 
   const TypeRows& rows_;
   const TypingPlan& plan_;

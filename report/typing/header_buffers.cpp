@@ -10,16 +10,16 @@ namespace {
 
 class Buffers {
  public:
-  Buffers(const boehm::Heap& heap,
+  Buffers(const heap::Heap& heap,
           const ObjectOrder& order,
           const TypeRows& rows,
           std::span<const TypeIndex> row_of)
       : heap_(heap), order_(order), rows_(rows), row_of_(row_of) {}
 
-  [[nodiscard]] boehm::ObjectSet pointed_to_except(const boehm::ObjectSet& excepted) const {
-    boehm::ObjectSet buffers(heap_);
+  [[nodiscard]] heap::ObjectSet pointed_to_except(const heap::ObjectSet& excepted) const {
+    heap::ObjectSet buffers(heap_);
     for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
-      boehm::for_each_object(heap_, order_.listed(), first, last, [&](boehm::ObjectRef ref) {
+      heap::for_each_object(heap_, order_.listed(), first, last, [&](heap::ObjectRef ref) {
         const std::uint64_t number = heap_.number(ref);
         const TypeIndex row = row_of_[number];
         const auto pointers = rows_.buffer_pointers(row);
@@ -33,9 +33,9 @@ class Buffers {
   }
 
  private:
-  void add(boehm::ObjectRef ref,
+  void add(heap::ObjectRef ref,
            const crystal::BufferPointer& pointer,
-           boehm::ObjectSet& buffers) const {
+           heap::ObjectSet& buffers) const {
     const auto word = heap_.word_at(ref, pointer.offset);
     const auto buffer = word ? heap_.resolve(*word) : std::nullopt;
     if (!buffer) return;
@@ -46,7 +46,7 @@ class Buffers {
   }
 
   // A Proc is two words: the address of its code, and the address of the closure's data.
-  void add_closures(boehm::ObjectRef ref, boehm::ObjectSet& buffers) const {
+  void add_closures(heap::ObjectRef ref, heap::ObjectSet& buffers) const {
     const std::uint64_t bytes = std::min<std::uint64_t>(heap_.contents(ref).size(), kMostLooked);
     for (std::uint64_t offset = 8; offset + 16 <= bytes; offset += 8) {
       const auto code = heap_.word_at(ref, offset);
@@ -61,7 +61,7 @@ class Buffers {
 
   static constexpr std::uint64_t kMostLooked = 1024;  // of an instance
 
-  const boehm::Heap& heap_;
+  const heap::Heap& heap_;
   const ObjectOrder& order_;
   const TypeRows& rows_;
   std::span<const TypeIndex> row_of_;
@@ -69,12 +69,12 @@ class Buffers {
 
 }  // namespace
 
-boehm::ObjectSet find_buffers(const boehm::Heap& heap,
-                              const ObjectOrder& order,
-                              const TypeRows& rows,
-                              std::span<const TypeIndex> row_of) {
+heap::ObjectSet find_buffers(const heap::Heap& heap,
+                             const ObjectOrder& order,
+                             const TypeRows& rows,
+                             std::span<const TypeIndex> row_of) {
   const Buffers buffers(heap, order, rows, row_of);
-  const boehm::ObjectSet nothing(heap);
+  const heap::ObjectSet nothing(heap);
   // Repeated without the holders that turned out to be buffers. A false holder that only another
   // false one refutes would need a third round; that was never seen.
   return buffers.pointed_to_except(buffers.pointed_to_except(nothing));

@@ -4,7 +4,7 @@
 
 #include "report/typing/object_order.h"
 #include "report/typing/type_rows.h"
-#include "symbols/boehm/mark.h"
+#include "symbols/heap/mark.h"
 
 namespace heapattach::snapshot {
 
@@ -12,9 +12,9 @@ namespace heapattach::snapshot {
 // instances, whatever their first word looks like. `rows` has the row of each object, by
 // Heap::number. A holder that is itself such a buffer does not count, because its header is only
 // data.
-[[nodiscard]] boehm::ObjectSet find_buffers(const boehm::Heap& heap,
-                                            const ObjectOrder& order,
-                                            const TypeRows& rows,
-                                            std::span<const TypeIndex> row_of);
+[[nodiscard]] heap::ObjectSet find_buffers(const heap::Heap& heap,
+                                           const ObjectOrder& order,
+                                           const TypeRows& rows,
+                                           std::span<const TypeIndex> row_of);
 
 }  // namespace heapattach::snapshot

@@ -71,17 +71,17 @@ Naming::Naming(const crystal::TypeTable& classes,
   }
 }
 
-TypeIndex Naming::unknown_of(const boehm::Block& block) {
+TypeIndex Naming::unknown_of(const heap::Block& block) {
   if (block.is_uncollectable()) return kUnknownUncollectable;
-  if (block.kind == boehm::kAtomic) return kUnknownAtomic;
-  return block.kind == boehm::kNormal ? kUnknown : kUnknownCustom;
+  if (block.kind == heap::kAtomic) return kUnknownAtomic;
+  return block.kind == heap::kNormal ? kUnknown : kUnknownCustom;
 }
 
 bool Naming::is_unknown(TypeIndex row) {
   return row <= kUnknownCustom;
 }
 
-TypeIndex Naming::type_of(const boehm::Block& block, std::span<const std::byte> contents) const {
+TypeIndex Naming::type_of(const heap::Block& block, std::span<const std::byte> contents) const {
   if (knows_no_headers_) return unknown_of(block);
   if (const crystal::Type* known = headers_.type_of(block, contents)) {
     return first_class_ + static_cast<TypeIndex>(known - classes_.types().data());

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "report/model/model.h"
-#include "symbols/boehm/blocks.h"
 #include "symbols/crystal/header_check.h"
 #include "symbols/crystal/type_table.h"
 #include "symbols/cxx/vtables.h"
+#include "symbols/heap/blocks.h"
 
 namespace heapattach::snapshot {
 
@@ -30,10 +30,10 @@ class Naming {
   [[nodiscard]] const std::vector<Type>& types() const { return types_; }
 
   // `contents` may be shorter than the object.
-  [[nodiscard]] TypeIndex type_of(const boehm::Block& block,
+  [[nodiscard]] TypeIndex type_of(const heap::Block& block,
                                   std::span<const std::byte> contents) const;
   // The row of an object when only its kind is known.
-  [[nodiscard]] static TypeIndex unknown_of(const boehm::Block& block);
+  [[nodiscard]] static TypeIndex unknown_of(const heap::Block& block);
   [[nodiscard]] static bool is_unknown(TypeIndex row);
   // Whether no class is known by its header, so that there is no need to examine any.
   [[nodiscard]] bool knows_no_headers() const { return knows_no_headers_; }

@@ -2,10 +2,11 @@
 
 #include "attach/base/check.h"
 #include "report/typing/block_ranges.h"
+#include "symbols/boehm/roots.h"
 
 namespace heapattach::snapshot {
 
-ObjectOrder::ObjectOrder(const boehm::Heap& heap, const boehm::ObjectSet& listed)
+ObjectOrder::ObjectOrder(const heap::Heap& heap, const heap::ObjectSet& listed)
     : heap_(heap), listed_(listed) {
   before_.reserve(listed.words().size());
   for (const std::uint64_t word : listed.words()) {
@@ -15,18 +16,18 @@ ObjectOrder::ObjectOrder(const boehm::Heap& heap, const boehm::ObjectSet& listed
   HA_CHECK(size_ <= ~ObjectIndex{0});
 }
 
-std::optional<ObjectIndex> ObjectOrder::index_of(boehm::ObjectRef ref) const {
+std::optional<ObjectIndex> ObjectOrder::index_of(heap::ObjectRef ref) const {
   const std::uint64_t number = heap_.number(ref);
   if (!listed_.contains(number)) return std::nullopt;
   return static_cast<ObjectIndex>(rank(number));
 }
 
-boehm::ObjectSet objects_in_use(const boehm::Heap& heap, const boehm::LiveSet& found) {
-  boehm::ObjectSet in_use = found.live;
+heap::ObjectSet objects_in_use(const heap::Heap& heap, const heap::LiveSet& found) {
+  heap::ObjectSet in_use = found.live;
   for_block_ranges(heap, [&](std::uint32_t first, std::uint32_t last) {
     for (std::uint32_t block = first; block < last; ++block) {
       for (std::uint32_t slot = 0; slot < heap.blocks()[block].objects; ++slot) {
-        const boehm::ObjectRef ref{block, slot};
+        const heap::ObjectRef ref{block, slot};
         // What malloc has in use is known, and listed alone.
         if (heap.is_chunk(block) ||
             boehm::liveness(heap, found.live, found.free, ref) == boehm::Liveness::Unreachable) {

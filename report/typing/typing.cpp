@@ -26,7 +26,7 @@ std::span<const std::byte> words_of(const types::Variable& variable,
 
 }  // namespace
 
-Typing::Typing(const boehm::Heap& heap,
+Typing::Typing(const heap::Heap& heap,
                const ObjectOrder& order,
                const Capture& capture,
                TypeRows& rows,
@@ -41,7 +41,7 @@ Typing::Typing(const boehm::Heap& heap,
   if (rows.has_claims()) follow(capture, variables);
 }
 
-TypeIndex Typing::row_of(boehm::ObjectRef ref) const {
+TypeIndex Typing::row_of(heap::ObjectRef ref) const {
   const std::uint32_t cell = cells_.empty() ? 0 : cells_[heap_.number(ref)];
   if (cell == 0) return Naming::unknown_of(heap_.blocks()[ref.block]);
   return TypeCells::row_of(cell);
@@ -56,16 +56,16 @@ void Typing::type_by_header() {
     const auto to = static_cast<std::ptrdiff_t>(is_last ? heap_.slots() : heap_.number({last, 0}));
     std::fill(cells_.begin() + from, cells_.begin() + to, 0);
     if (naming.knows_no_headers()) return;
-    boehm::for_each_object(heap_, order_.listed(), first, last, [&](boehm::ObjectRef ref) {
+    heap::for_each_object(heap_, order_.listed(), first, last, [&](heap::ObjectRef ref) {
       cells_[heap_.number(ref)] = naming.type_of(heap_.blocks()[ref.block], heap_.contents(ref));
     });
   });
   if (naming.knows_no_headers()) return;
-  const boehm::ObjectSet buffers = rows_.has_buffer_pointers()
-                                       ? find_buffers(heap_, order_, rows_, cells_)
-                                       : boehm::ObjectSet(heap_);
+  const heap::ObjectSet buffers = rows_.has_buffer_pointers()
+                                      ? find_buffers(heap_, order_, rows_, cells_)
+                                      : heap::ObjectSet(heap_);
   for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
-    boehm::for_each_object(heap_, order_.listed(), first, last, [&](boehm::ObjectRef ref) {
+    heap::for_each_object(heap_, order_.listed(), first, last, [&](heap::ObjectRef ref) {
       const std::uint64_t number = heap_.number(ref);
       const TypeIndex row = cells_[number];
       const bool is_buffer = buffers.contains(number) && !naming.is_string(row);
@@ -78,7 +78,7 @@ void Typing::type_by_header() {
 // What a class's header or vtable proves has precedence.
 void Typing::take_named() {
   for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
-    boehm::for_each_object(heap_, order_.listed(), first, last, [&](boehm::ObjectRef ref) {
+    heap::for_each_object(heap_, order_.listed(), first, last, [&](heap::ObjectRef ref) {
       const std::uint64_t number = heap_.number(ref);
       const TypeIndex row = rows_.named_row(number);
       if (row != kNoRow && cells_[number] == 0) {

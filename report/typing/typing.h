@@ -8,7 +8,7 @@
 #include "attach/memory/capture.h"
 #include "report/typing/object_order.h"
 #include "report/typing/type_rows.h"
-#include "symbols/boehm/live.h"
+#include "symbols/heap/live_set.h"
 
 // Typing by reference. Objects that contain their type are typed first. Then types spread along
 // pointers to objects that do not: from the fields of typed objects and from variables, and then
@@ -37,14 +37,14 @@ namespace heapattach::snapshot {
 class Typing {
  public:
   // Types the objects of `order`. `capture` contains the variables, including locals.
-  Typing(const boehm::Heap& heap,
+  Typing(const heap::Heap& heap,
          const ObjectOrder& order,
          const Capture& capture,
          TypeRows& rows,
          std::span<const types::Variable> variables);
 
   // The row of a listed object.
-  [[nodiscard]] TypeIndex row_of(boehm::ObjectRef ref) const;
+  [[nodiscard]] TypeIndex row_of(heap::ObjectRef ref) const;
   // The number of claims that an equally or more certain claim contradicts.
   [[nodiscard]] std::uint64_t conflicts() const { return conflicts_; }
 
@@ -53,7 +53,7 @@ class Typing {
   void take_named();
   void follow(const Capture& capture, std::span<const types::Variable> variables);
 
-  const boehm::Heap& heap_;
+  const heap::Heap& heap_;
   const ObjectOrder& order_;
   TypeRows& rows_;
   FlatArray<std::uint32_t> cells_;  // by Heap::number: rank and row

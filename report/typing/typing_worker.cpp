@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "attach/base/prefetch.h"
-#include "symbols/boehm/mark.h"
+#include "symbols/heap/mark.h"
 
 namespace heapattach::snapshot {
 
@@ -67,7 +67,7 @@ bool TypingWorker::scan_next_part() {
   if (parts_.empty()) return false;
   const LargePart part = parts_.back();
   parts_.pop_back();
-  const boehm::Block& block = work_.heap.blocks()[part.block];
+  const heap::Block& block = work_.heap.blocks()[part.block];
   source_ = {block.start, block.object_bytes};
   const std::uint64_t from = part.part * kPartBytes;
   scan_part(work_.heap.contents({part.block, 0}), work_.plan.of_row(part.row), from,
@@ -109,18 +109,18 @@ void TypingWorker::work_on(std::uint32_t region) {
 }
 
 void TypingWorker::begin(std::uint32_t region) {
-  boehm::for_each_object(work_.heap, work_.order.listed(), work_.regions.first_block(region),
-                         work_.regions.end_block(region), [&](boehm::ObjectRef ref) {
-                           const std::uint32_t cell = work_.cells[work_.heap.number(ref)];
-                           if (TypeCells::rank_of(cell) != Rank::Header) return;
-                           const TypeIndex row = TypeCells::row_of(cell);
-                           if (!work_.plan.of_row(row).has_claims()) return;
-                           if (work_.heap.record(ref.block).size_granules == 0) {
-                             push_parts(ref, row);
-                           } else {
-                             scan({ref, row});
-                           }
-                         });
+  heap::for_each_object(work_.heap, work_.order.listed(), work_.regions.first_block(region),
+                        work_.regions.end_block(region), [&](heap::ObjectRef ref) {
+                          const std::uint32_t cell = work_.cells[work_.heap.number(ref)];
+                          if (TypeCells::rank_of(cell) != Rank::Header) return;
+                          const TypeIndex row = TypeCells::row_of(cell);
+                          if (!work_.plan.of_row(row).has_claims()) return;
+                          if (work_.heap.record(ref.block).size_granules == 0) {
+                            push_parts(ref, row);
+                          } else {
+                            scan({ref, row});
+                          }
+                        });
 }
 
 // Does each step for all of them before the next one: while one waits for its memory, others
@@ -141,12 +141,12 @@ void TypingWorker::settle_all(const ClaimChunk& chunk) {
 
 // Finds the object that a pointer points to. False if there is none.
 bool TypingWorker::look_up(const FoundClaim& found, Place& place) const {
-  const boehm::Heap::Record& record = work_.heap.record(found.block);
+  const heap::Heap::Record& record = work_.heap.record(found.block);
   const std::uint64_t offset = found.word - record.start;
   const std::uint32_t slot = record.slot_of(offset);
   const std::uint64_t number = record.first_slot + slot;
   place = {number, offset - slot * record.object_bytes(), {found.block, slot}, found.claim};
-  if (offset / boehm::Heap::kGranuleBytes >= record.extent) return false;
+  if (offset / heap::Heap::kGranuleBytes >= record.extent) return false;
   prefetch(&work_.cells[number]);
   return work_.order.listed().contains(number);
 }
@@ -171,7 +171,7 @@ void TypingWorker::settle_slowly(const Place& place) {
   std::uint32_t& cell = work_.cells[place.number];
   if (TypeCells::rank_of(cell) == Rank::Header) return;
   const Claim& claim = work_.plan.claim(place.claim);
-  const boehm::Block& block = work_.heap.blocks()[place.ref.block];
+  const heap::Block& block = work_.heap.blocks()[place.ref.block];
   Fit found = fit(claim, block, place.inside, work_.rows);
   if (may_be_single(claim, found, block) && is_zero_from(place.ref, claim.bytes)) {
     found = {Rank::Loose, claim.one};
@@ -194,7 +194,7 @@ void TypingWorker::settle_slowly(const Place& place) {
   }
 }
 
-void TypingWorker::push_parts(boehm::ObjectRef ref, TypeIndex row) {
+void TypingWorker::push_parts(heap::ObjectRef ref, TypeIndex row) {
   const std::uint64_t bytes = work_.heap.contents(ref).size();
   for (std::uint64_t part = 0; part * kPartBytes < bytes; ++part) {
     parts_.push_back({ref.block, static_cast<std::uint32_t>(part), row});
@@ -202,7 +202,7 @@ void TypingWorker::push_parts(boehm::ObjectRef ref, TypeIndex row) {
 }
 
 void TypingWorker::fetch(const TypedObject& object) const {
-  const boehm::Heap::Record& record = work_.heap.record(object.ref.block);
+  const heap::Heap::Record& record = work_.heap.record(object.ref.block);
   prefetch(record.data + object.ref.slot * record.object_bytes());
 }
 
@@ -239,7 +239,7 @@ void TypingWorker::scan_part(std::span<const std::byte> contents,
 
 void TypingWorker::keep(std::uint32_t claim, std::uint64_t word) {
   const std::uint32_t block = work_.heap.block_of(word);
-  if (block == boehm::Heap::kNone) return;
+  if (block == heap::Heap::kNone) return;
   // A pointer to the object itself shows nothing new.
   if (word - source_.start.value < source_.bytes) return;
   outbox_.add(work_.regions.of(block), {word, block, claim});
@@ -256,16 +256,16 @@ bool TypingWorker::improve(std::uint32_t& cell, const Fit& found) {
   return old == 0 || is_other_row;
 }
 
-bool TypingWorker::has_pointers(boehm::ObjectRef ref) const {
+bool TypingWorker::has_pointers(heap::ObjectRef ref) const {
   const auto contents = work_.heap.contents(ref);
   for (std::size_t at = 0; at + 8 <= std::min(contents.size(), kTextBytes); at += 8) {
-    const auto to = work_.heap.resolve(load_word(contents, at), boehm::Heap::From::Stack);
+    const auto to = work_.heap.resolve(load_word(contents, at), heap::Heap::From::Stack);
     if (to && work_.order.listed().contains(work_.heap.number(*to))) return true;
   }
   return false;
 }
 
-bool TypingWorker::is_zero_from(boehm::ObjectRef ref, std::uint64_t offset) const {
+bool TypingWorker::is_zero_from(heap::ObjectRef ref, std::uint64_t offset) const {
   const auto contents = work_.heap.contents(ref);
   if (contents.size() < offset) return false;
   return std::all_of(contents.begin() + static_cast<std::ptrdiff_t>(offset), contents.end(),

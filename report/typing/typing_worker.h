@@ -10,7 +10,7 @@
 #include "report/typing/fit_memo.h"
 #include "report/typing/object_order.h"
 #include "report/typing/typing_plan.h"
-#include "symbols/boehm/heap.h"
+#include "symbols/heap/heap.h"
 
 namespace heapattach::snapshot {
 
@@ -22,7 +22,7 @@ struct VariableWords {
 
 // Shared by all workers.
 struct TypingWork {
-  const boehm::Heap& heap;
+  const heap::Heap& heap;
   const ObjectOrder& order;
   const TypeRows& rows;
   const TypingPlan& plan;
@@ -50,11 +50,11 @@ class TypingWorker {
   struct Place {
     std::uint64_t number = 0;
     std::uint64_t inside = 0;  // from the object's start
-    boehm::ObjectRef ref;
+    heap::ObjectRef ref;
     std::uint32_t claim = 0;
   };
   struct TypedObject {
-    boehm::ObjectRef ref;
+    heap::ObjectRef ref;
     TypeIndex row = 0;
   };
   static constexpr std::size_t kAtATime = std::tuple_size_v<decltype(ClaimChunk::claims)>;
@@ -73,10 +73,10 @@ class TypingWorker {
   void settle(const Place& place);
   void settle_slowly(const Place& place);
   bool improve(std::uint32_t& cell, const Fit& found);
-  [[nodiscard]] bool has_pointers(boehm::ObjectRef ref) const;
-  [[nodiscard]] bool is_zero_from(boehm::ObjectRef ref, std::uint64_t offset) const;
+  [[nodiscard]] bool has_pointers(heap::ObjectRef ref) const;
+  [[nodiscard]] bool is_zero_from(heap::ObjectRef ref, std::uint64_t offset) const;
 
-  void push_parts(boehm::ObjectRef ref, TypeIndex row);
+  void push_parts(heap::ObjectRef ref, TypeIndex row);
   void fetch(const TypedObject& object) const;
   void scan(const TypedObject& object);
   void scan_part(std::span<const std::byte> contents,

@@ -10,6 +10,7 @@
 
 #include "symbols/boehm/bounded_blocks.h"
 #include "symbols/boehm/heap_memory.h"
+#include "symbols/heap/blocks.h"
 
 // The index is read in three steps, each in large batches, because the target is stopped all the
 // while:
@@ -101,7 +102,7 @@ class IndexReader {
         readable_(map),
         most_bytes_(std::min(readable_.total(), in_use)) {}
 
-  Result<BlockIndex> read() {
+  Result<heap::BlockIndex> read() {
     // No index was learned, because there is no heap yet.
     if (layout_.top_index.value == 0) return std::move(index_);
     HA_TRY(check_layout());
@@ -288,7 +289,7 @@ class IndexReader {
     sample_step_ = candidates.size() / kSampledTails + 1;
 
     std::vector<std::byte> buffer;
-    const std::uint64_t span = std::max(header_bytes(), tail_at() + HeaderTail::kBytes);
+    const std::uint64_t span = std::max(header_bytes(), tail_at() + heap::HeaderTail::kBytes);
     for (std::size_t i = 0; i < order.size();) {
       const RemoteAddr start{order[i].header};
       // Never past the mapping: bytes after a header there are not read.
@@ -321,13 +322,14 @@ class IndexReader {
   void take_header(const Candidate& candidate,
                    std::uint32_t at,
                    std::span<const std::byte> header) {
-    Block& block = index_.blocks[at];
+    heap::Block& block = index_.blocks[at];
     block.start = candidate.block;
     block.object_bytes = word_at(header, layout_.header_size);
     block.descriptor = word_at(header, layout_.header_descriptor);
     block.kind = std::to_integer<std::uint8_t>(header[layout_.header_kind]);
     // The collector has no flag with kChunk's value.
-    block.flags = std::to_integer<std::uint8_t>(header[layout_.header_flags] & ~std::byte{kChunk});
+    block.flags =
+        std::to_integer<std::uint8_t>(header[layout_.header_flags] & ~std::byte{heap::kChunk});
     if (const auto misfit = find_misfit(block, word_at(header, layout_.header_block))) {
       add_misfit(candidate.block, *misfit);
       return;
@@ -343,7 +345,7 @@ class IndexReader {
     keep_tail(block, at, header);
   }
 
-  [[nodiscard]] std::optional<std::string> find_misfit(const Block& block,
+  [[nodiscard]] std::optional<std::string> find_misfit(const heap::Block& block,
                                                        std::uint64_t named) const {
     // headers.c and allchblk.c only install the header of a free block: its name is set on first
     // use.
@@ -365,10 +367,10 @@ class IndexReader {
     return std::nullopt;
   }
 
-  void keep_tail(const Block& block, std::uint32_t at, std::span<const std::byte> header) {
+  void keep_tail(const heap::Block& block, std::uint32_t at, std::span<const std::byte> header) {
     const bool is_sampled = block.objects > 1 && at % sample_step_ == 0;
     if (!block.is_uncollectable() && !is_sampled) return;
-    HeaderTail& tail = index_.tails.emplace_back();
+    heap::HeaderTail& tail = index_.tails.emplace_back();
     tail.block = at;
     if (header.size() <= tail_at()) return;
     const auto rest = header.subspan(tail_at());
@@ -376,7 +378,7 @@ class IndexReader {
   }
 
   // Whole blocks.
-  [[nodiscard]] std::uint64_t extent(const Block& block) const {
+  [[nodiscard]] std::uint64_t extent(const heap::Block& block) const {
     const std::uint64_t mask = layout_.block_bytes() - 1;
     return (block.object_bytes + mask) & ~mask;
   }
@@ -387,7 +389,7 @@ class IndexReader {
     RemoteAddr next{kAddressLimit};
     for (std::size_t i = index_.blocks.size(); i-- > 0;) {
       if (found_[i] == Found::Nothing) continue;
-      const Block& block = index_.blocks[i];
+      const heap::Block& block = index_.blocks[i];
       if (extent(block) > next - block.start) {
         add_misfit(block.start, fmt::format("{:#x} bytes that reach into the block at {}",
                                             block.object_bytes, next));
@@ -417,8 +419,9 @@ class IndexReader {
 
   // Closes the gaps that free blocks and misfits leave, also in the tails' indices.
   void compact() {
-    std::sort(index_.tails.begin(), index_.tails.end(),
-              [](const HeaderTail& a, const HeaderTail& b) { return a.block < b.block; });
+    std::sort(
+        index_.tails.begin(), index_.tails.end(),
+        [](const heap::HeaderTail& a, const heap::HeaderTail& b) { return a.block < b.block; });
     auto tail = index_.tails.begin();
     auto kept_tail = tail;
     std::uint32_t kept = 0;
@@ -442,23 +445,23 @@ class IndexReader {
   const Layout& layout_;
   Readable readable_;
   std::uint64_t most_bytes_;  // limits the bytes of indices, and those of headers
-  BlockIndex index_;
+  heap::BlockIndex index_;
   std::vector<Found> found_;  // parallel to index_.blocks, until compact()
   std::size_t sample_step_ = 1;
 };
 
 }  // namespace
 
-Result<BlockIndex> read_blocks(const MemoryReader& memory,
-                               const MemoryMap& map,
-                               const Layout& layout) {
+Result<heap::BlockIndex> read_blocks(const MemoryReader& memory,
+                                     const MemoryMap& map,
+                                     const Layout& layout) {
   return read_bounded_blocks(memory, map, layout, ~std::uint64_t{0});
 }
 
-Result<BlockIndex> read_bounded_blocks(const MemoryReader& memory,
-                                       const MemoryMap& map,
-                                       const Layout& layout,
-                                       std::uint64_t in_use) {
+Result<heap::BlockIndex> read_bounded_blocks(const MemoryReader& memory,
+                                             const MemoryMap& map,
+                                             const Layout& layout,
+                                             std::uint64_t in_use) {
   return IndexReader(memory, map, layout, in_use).read();
 }
 

@@ -3,14 +3,15 @@
 #include <cstdint>
 
 #include "symbols/boehm/blocks.h"
+#include "symbols/heap/blocks.h"
 
 namespace heapattach::boehm {
 
 // read_blocks() for a process that uses `in_use` bytes of memory, swap included. The size of its
 // mappings would not be a limit, because address space costs a program nothing.
-Result<BlockIndex> read_bounded_blocks(const MemoryReader& memory,
-                                       const MemoryMap& map,
-                                       const Layout& layout,
-                                       std::uint64_t in_use);
+Result<heap::BlockIndex> read_bounded_blocks(const MemoryReader& memory,
+                                             const MemoryMap& map,
+                                             const Layout& layout,
+                                             std::uint64_t in_use);
 
 }  // namespace heapattach::boehm

@@ -11,6 +11,7 @@
 
 #include "attach/base/word.h"
 #include "symbols/boehm/blocks.h"
+#include "symbols/heap/blocks.h"
 
 namespace heapattach::boehm {
 
@@ -171,7 +172,8 @@ std::string misfit_of(const SampledHeader& header, const Layout& layout, const M
   // A length: that of the object, with or without the byte that keeps pointers from pointing past
   // its end.
   const bool is_length_of_object = descriptor <= size && size - descriptor < kGranule;
-  if ((kind == kAtomic && descriptor != 0) || (kind == kNormal && !is_length_of_object)) {
+  if ((kind == heap::kAtomic && descriptor != 0) ||
+      (kind == heap::kNormal && !is_length_of_object)) {
     return fmt::format("the header at {} has kind {}, size {:#x} and descriptor {:#x}",
                        header.header, kind, size, descriptor);
   }
@@ -180,7 +182,7 @@ std::string misfit_of(const SampledHeader& header, const Layout& layout, const M
 
 void count_spared(const SampledHeader& header, const Layout& layout, LayoutFit& fit) {
   const bool is_free = (header.byte(layout.header_flags) & kFreeBlock) != 0;
-  if (is_free || header.byte(layout.header_kind) != kNormal) return;
+  if (is_free || header.byte(layout.header_kind) != heap::kNormal) return;
   ++fit.normal;
   if (header.word(layout.header_descriptor) < header.word(layout.header_size)) ++fit.spared;
 }

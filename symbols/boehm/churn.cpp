@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::uint64_t kEntryBytes = 48;
 constexpr std::uint64_t kLargestEntry = 64;  // with a spare byte, rounded up to a size class
-constexpr std::uint64_t kLargestOnList = 24 * Heap::kGranuleBytes;  // TINY_FREELISTS
+constexpr std::uint64_t kLargestOnList = 24 * heap::Heap::kGranuleBytes;  // TINY_FREELISTS
 
 // Whether this is the entry of a finalizer that has run; collector_objects.cpp describes its words.
-bool has_run(const Heap& heap, ObjectRef entry) {
+bool has_run(const heap::Heap& heap, heap::ObjectRef entry) {
   const auto word = [&](std::uint64_t index) { return heap.word_at(entry, index * 8).value_or(1); };
   const auto object = heap.object_at(word(0));
   if (!object || word(1) != 0 || word(2) == 0) return false;
@@ -27,46 +27,48 @@ bool has_run(const Heap& heap, ObjectRef entry) {
 // Collects the objects that are neither alive nor free, each once.
 class Missing {
  public:
-  Missing(const Heap& heap, const LiveSet& found) : heap_(heap), found_(found), seen_(heap) {}
+  Missing(const heap::Heap& heap, const heap::LiveSet& found)
+      : heap_(heap), found_(found), seen_(heap) {}
 
   // What the words of an object reference.
-  void add_words(ObjectRef of) {
-    for_each_word(of, [this](std::uint64_t word) { add(heap_.resolve(word, Heap::From::Stack)); });
+  void add_words(heap::ObjectRef of) {
+    for_each_word(
+        of, [this](std::uint64_t word) { add(heap_.resolve(word, heap::Heap::From::Stack)); });
   }
   // What a finalizer's entry, or a link's, references by the complement.
-  void add_hidden(ObjectRef of) {
+  void add_hidden(heap::ObjectRef of) {
     for_each_word(of, [this](std::uint64_t word) { add(heap_.object_at(~word)); });
   }
-  [[nodiscard]] const std::vector<ObjectRef>& objects() const { return objects_; }
+  [[nodiscard]] const std::vector<heap::ObjectRef>& objects() const { return objects_; }
 
  private:
   template <class Visit>
-  void for_each_word(ObjectRef of, const Visit& visit) const {
+  void for_each_word(heap::ObjectRef of, const Visit& visit) const {
     const std::uint64_t bytes = heap_.blocks()[of.block].object_bytes;
     for (std::uint64_t offset = 0; offset < bytes; offset += sizeof(std::uint64_t)) {
       if (const auto word = heap_.word_at(of, offset)) visit(*word);
     }
   }
 
-  void add(std::optional<ObjectRef> object) {
+  void add(std::optional<heap::ObjectRef> object) {
     if (!object) return;
     const std::uint64_t number = heap_.number(*object);
     const bool is_known = found_.live.contains(number) || found_.free.contains(number);
     if (!is_known && seen_.insert(number)) objects_.push_back(*object);
   }
 
-  const Heap& heap_;
-  const LiveSet& found_;
-  ObjectSet seen_;
-  std::vector<ObjectRef> objects_;
+  const heap::Heap& heap_;
+  const heap::LiveSet& found_;
+  heap::ObjectSet seen_;
+  std::vector<heap::ObjectRef> objects_;
 };
 
-std::vector<ObjectRef> finished_entries(const Heap& heap, const LiveSet& found) {
-  std::vector<ObjectRef> entries;
+std::vector<heap::ObjectRef> finished_entries(const heap::Heap& heap, const heap::LiveSet& found) {
+  std::vector<heap::ObjectRef> entries;
   for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
-    const Block& of = heap.blocks()[block];
-    const bool may_have =
-        of.kind == kNormal && of.object_bytes >= kEntryBytes && of.object_bytes <= kLargestEntry;
+    const heap::Block& of = heap.blocks()[block];
+    const bool may_have = of.kind == heap::kNormal && of.object_bytes >= kEntryBytes &&
+                          of.object_bytes <= kLargestEntry;
     for (std::uint32_t slot = 0; may_have && slot < of.objects; ++slot) {
       const std::uint64_t number = heap.number({block, slot});
       if (found.live.contains(number) || found.free.contains(number)) continue;
@@ -78,17 +80,17 @@ std::vector<ObjectRef> finished_entries(const Heap& heap, const LiveSet& found) 
 
 }  // namespace
 
-ObjectSet dropped_since_collection(const Heap& heap,
-                                   const LiveSet& found,
-                                   std::span<const RootWords> stale,
-                                   unsigned workers) {
-  Marker marker(heap, found.free, workers);
+heap::ObjectSet dropped_since_collection(const heap::Heap& heap,
+                                         const heap::LiveSet& found,
+                                         std::span<const heap::RootWords> stale,
+                                         unsigned workers) {
+  heap::Marker marker(heap, found.free, workers);
   marker.trace(stale, finished_entries(heap, found));
   return std::move(marker).take_live();
 }
 
-bool has_plain_pointers(const Heap& heap) {
-  ObjectSet all(heap);
+bool has_plain_pointers(const heap::Heap& heap) {
+  heap::ObjectSet all(heap);
   for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
     for (std::uint32_t slot = 0; slot < heap.blocks()[block].objects; ++slot) {
       all.insert(heap.number({block, slot}));
@@ -97,34 +99,34 @@ bool has_plain_pointers(const Heap& heap) {
   return count_guesses(heap, all).objects == 0;
 }
 
-ObjectSet reachable_from(const Heap& heap,
-                         const LiveSet& found,
-                         std::span<const RootWords> memory,
-                         unsigned workers) {
+heap::ObjectSet reachable_from(const heap::Heap& heap,
+                               const heap::LiveSet& found,
+                               std::span<const heap::RootWords> memory,
+                               unsigned workers) {
   Missing missing(heap, found);
   for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
-    const Block& of = heap.blocks()[block];
+    const heap::Block& of = heap.blocks()[block];
     for (std::uint32_t slot = 0; !of.is_atomic() && slot < of.objects; ++slot) {
-      const ObjectRef ref{block, slot};
+      const heap::ObjectRef ref{block, slot};
       if (of.object_bytes <= kLargestEntry) missing.add_hidden(ref);
       const bool may_hold = of.is_uncollectable() || found.free.contains(heap.number(ref));
       if (may_hold) missing.add_words(ref);
     }
   }
-  Marker marker(heap, found.free, workers);
+  heap::Marker marker(heap, found.free, workers);
   marker.trace(memory, missing.objects());
   return std::move(marker).take_live();
 }
 
-std::uint64_t count_unexplained(const Heap& heap,
+std::uint64_t count_unexplained(const heap::Heap& heap,
                                 const LiveSet& found,
-                                const ObjectSet& dropped,
-                                const ObjectSet* possible) {
+                                const heap::ObjectSet& dropped,
+                                const heap::ObjectSet* possible) {
   const auto marks = MarkBits::find(heap);
   if (!marks) return 0;
   std::map<std::pair<std::uint8_t, std::uint64_t>, std::uint64_t> missing;  // by kind and size
-  for (const HeaderTail& tail : heap.index().tails) {
-    const Block& block = heap.blocks()[tail.block];
+  for (const heap::HeaderTail& tail : heap.index().tails) {
+    const heap::Block& block = heap.blocks()[tail.block];
     if (block.is_uncollectable()) continue;
     for (std::uint32_t slot = 0; slot < block.objects; ++slot) {
       const std::uint64_t number = heap.number({tail.block, slot});
@@ -140,7 +142,7 @@ std::uint64_t count_unexplained(const Heap& heap,
   for (const auto& [size, count] : missing) {
     const std::uint64_t bytes = size.second;
     const std::uint64_t on_lists =
-        bytes <= kLargestOnList ? threads * (heap.layout().block_bytes() / bytes) : 0;
+        bytes <= kLargestOnList ? threads * (heap.shape().block_bytes / bytes) : 0;
     unexplained += count - std::min(count, on_lists);
   }
   return unexplained;

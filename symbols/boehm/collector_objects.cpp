@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "symbols/boehm/blocks.h"
+#include "symbols/boehm/heap.h"
 #include "symbols/boehm/roots.h"
+#include "symbols/heap/roots.h"
 
 // Entries (finalize.c). A finalizer's entry is: hidden object · next · procedure · data · size of
 // the object · mark procedure. In 8.3: hidden object · next · procedure · mark procedure · data ·
@@ -18,7 +21,7 @@ using What = CollectorObject::What;
 
 class Finder {
  public:
-  Finder(const Heap& heap, const Capture& capture)
+  Finder(const heap::Heap& heap, const Capture& capture)
       : heap_(heap), capture_(capture), seen_(heap), rescued_(heap) {}
 
   CollectorObjects find(std::span<const Range> collector_data) {
@@ -37,7 +40,7 @@ class Finder {
   }
 
  private:
-  void look_at(ObjectRef ref) {
+  void look_at(heap::ObjectRef ref) {
     std::optional<What> what;
     if (is_due(ref)) {
       what = What::Finalizer;
@@ -56,48 +59,49 @@ class Finder {
   // (GC_push_unconditionally in mark.c).
   void add_rescued() {
     for (std::uint32_t block = 0; block < heap_.blocks().size(); ++block) {
-      const Block& of = heap_.blocks()[block];
+      const heap::Block& of = heap_.blocks()[block];
       if ((of.flags & kMarkUnconditionally) == 0 || of.descriptor == 0) continue;
       for (std::uint32_t slot = 0; slot < of.objects; ++slot) {
         if ((word({block, slot}, 0) & 3) == 0) continue;
-        heap_.for_each_edge({block, slot}, [&](std::uint64_t, ObjectRef held) {
+        heap_.for_each_edge({block, slot}, [&](std::uint64_t, heap::ObjectRef held) {
           if (rescued_.insert(heap_.number(held))) found_.finalizable.push_back(held);
         });
       }
     }
   }
 
-  [[nodiscard]] std::uint64_t word(ObjectRef ref, std::uint64_t index) const {
+  [[nodiscard]] std::uint64_t word(heap::ObjectRef ref, std::uint64_t index) const {
     return heap_.word_at(ref, index * 8).value_or(0);
   }
   // The object that a finalizer's entry is for, if `address` points to its first word, which is
   // then revealed.
-  [[nodiscard]] std::optional<ObjectRef> finalized(ObjectRef entry, std::uint64_t address) const {
+  [[nodiscard]] std::optional<heap::ObjectRef> finalized(heap::ObjectRef entry,
+                                                         std::uint64_t address) const {
     const auto object = heap_.object_at(address);
     if (!object || word(entry, 2) == 0) return std::nullopt;
     const std::uint64_t bytes = heap_.blocks()[object->block].object_bytes;
     if (word(entry, 4) != bytes && word(entry, 5) != bytes) return std::nullopt;
     return object;
   }
-  [[nodiscard]] bool is_due(ObjectRef entry) const {
+  [[nodiscard]] bool is_due(heap::ObjectRef entry) const {
     return finalized(entry, word(entry, 0)).has_value();
   }
-  [[nodiscard]] bool is_link(ObjectRef entry) const {
+  [[nodiscard]] bool is_link(heap::ObjectRef entry) const {
     return ~word(entry, 0) < kAddressLimit && heap_.object_at(~word(entry, 2)).has_value();
   }
 
   // Whether this is the table of long bitmaps that the marking rules have found. By size and first
   // words alone, an array of numbers could be taken for one.
-  [[nodiscard]] bool is_descriptors(ObjectRef ref) const {
-    const auto& bitmaps = heap_.rules().bitmaps;
-    const Block& block = heap_.blocks()[ref.block];
+  [[nodiscard]] bool is_descriptors(heap::ObjectRef ref) const {
+    const auto& bitmaps = rules_of(heap_).bitmaps;
+    const heap::Block& block = heap_.blocks()[ref.block];
     return !bitmaps.empty() && may_hold_bitmaps(block) &&
            bitmaps.size() == block.object_bytes / kBitmapEntryBytes && word(ref, 0) != 0 &&
            word(ref, 0) == bitmaps.front().bits && (word(ref, 1) & 0xffffffff) <= 1;
   }
 
   // What kind of table it is, if it is one.
-  std::optional<What> table(ObjectRef table) {
+  std::optional<What> table(heap::ObjectRef table) {
     std::optional<What> kind;
     heap_.for_each_word(table, [&](std::uint64_t, std::uint64_t head) {
       for (auto entry = heap_.object_at(head); entry && seen_.insert(heap_.number(*entry));
@@ -115,16 +119,16 @@ class Finder {
     return kind;
   }
 
-  const Heap& heap_;
+  const heap::Heap& heap_;
   const Capture& capture_;
-  ObjectSet seen_;
-  ObjectSet rescued_;
+  heap::ObjectSet seen_;
+  heap::ObjectSet rescued_;
   CollectorObjects found_;
 };
 
 }  // namespace
 
-CollectorObjects find_collector_objects(const Heap& heap,
+CollectorObjects find_collector_objects(const heap::Heap& heap,
                                         const Capture& capture,
                                         std::span<const Range> collector_data) {
   return Finder(heap, capture).find(collector_data);

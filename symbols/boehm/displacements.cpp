@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kTableBytes = 4096;
 constexpr std::size_t kMostBytes = std::size_t{1} << 24;
 
-std::optional<Displacements> as_table(std::span<const std::byte> bytes) {
-  Displacements table{};
+std::optional<heap::Displacements> as_table(std::span<const std::byte> bytes) {
+  heap::Displacements table{};
   for (std::size_t i = 0; i < kTableBytes; ++i) {
     if (bytes[i] > std::byte{1}) return std::nullopt;
     table.at(i) = bytes[i] == std::byte{1};
@@ -28,7 +28,7 @@ std::optional<Displacements> as_table(std::span<const std::byte> bytes) {
 // (GC_modws_valid_offsets) follows directly, as up to 7.4; 1 if that table may be somewhere before;
 // 0 otherwise. If all displacements count, that other table is not kept, and nothing else looks
 // like this one.
-int rank(const Displacements& table, std::span<const std::byte> bytes, std::size_t at) {
+int rank(const heap::Displacements& table, std::span<const std::byte> bytes, std::size_t at) {
   std::array<std::byte, 8> expected{};
   bool has_all = true;
   for (std::size_t i = 0; i < kTableBytes; ++i) {
@@ -46,7 +46,7 @@ int rank(const Displacements& table, std::span<const std::byte> bytes, std::size
 
 }  // namespace
 
-std::optional<Displacements> read_displacements(RemoteAddr at, const MemoryReader& memory) {
+std::optional<heap::Displacements> read_displacements(RemoteAddr at, const MemoryReader& memory) {
   std::vector<std::byte> bytes(kTableBytes);
   if (!memory.read(at, bytes)) return std::nullopt;
   return as_table(bytes);

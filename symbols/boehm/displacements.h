@@ -1,19 +1,16 @@
 #pragma once
 
-#include <array>
 #include <optional>
 
 #include "attach/memory/memory_reader.h"
+#include "symbols/heap/heap.h"
 
 namespace heapattach::boehm {
 
-// The displacements from the start of an object at which a pointer counts (GC_valid_offsets in
-// obj_map.c): one byte for each, up to the size of a block, 1 if it counts. If all interior
-// pointers are recognised, all are set.
-using Displacements = std::array<bool, 4096>;
-
-// Reads the table at `at`; none if there is no such table.
-std::optional<Displacements> read_displacements(RemoteAddr at, const MemoryReader& memory);
+// Reads the table at `at` of the displacements that count (GC_valid_offsets in obj_map.c): one byte
+// for each, up to the size of a block, 1 if it counts. If all interior pointers are recognised, all
+// are set. None if there is no such table.
+std::optional<heap::Displacements> read_displacements(RemoteAddr at, const MemoryReader& memory);
 
 struct DisplacementsFound {
   RemoteAddr at;

@@ -11,7 +11,7 @@ namespace {
 
 class FreeListWalker {
  public:
-  FreeListWalker(const Heap& heap, const Capture& capture)
+  FreeListWalker(const heap::Heap& heap, const Capture& capture)
       : heap_(heap), capture_(capture), free_(heap) {}
 
   // The kinds themselves say where their lists are.
@@ -44,16 +44,16 @@ class FreeListWalker {
   void walk(std::uint64_t head) {
     auto at = heap_.object_at(head);
     if (!at) return;
-    const Block& first = heap_.blocks()[at->block];
+    const heap::Block& first = heap_.blocks()[at->block];
     while (at) {
-      const Block& block = heap_.blocks()[at->block];
+      const heap::Block& block = heap_.blocks()[at->block];
       if (block.object_bytes != first.object_bytes || block.kind != first.kind) return;
       if (!free_.insert(heap_.number(*at))) return;
       at = heap_.object_at(heap_.word_at(*at, 0).value_or(0));
     }
   }
 
-  ObjectSet take() && { return std::move(free_); }
+  heap::ObjectSet take() && { return std::move(free_); }
 
  private:
   using Heads = std::vector<std::uint64_t>;
@@ -69,9 +69,9 @@ class FreeListWalker {
   }
 
   // Whether an object can be on list number g of its kind.
-  [[nodiscard]] bool fits(ObjectRef ref, std::size_t g) const {
+  [[nodiscard]] bool fits(heap::ObjectRef ref, std::size_t g) const {
     return heap_.blocks()[ref.block].object_bytes ==
-           std::max<std::size_t>(g, 1) * Heap::kGranuleBytes;
+           std::max<std::size_t>(g, 1) * heap::Heap::kGranuleBytes;
   }
 
   // Whether these can only be free lists, all of one kind. A kind's blocks that wait to be swept
@@ -84,7 +84,7 @@ class FreeListWalker {
       if (heads[g] == 0) continue;
       const auto ref = heap_.object_at(heads[g]);
       if (!ref || !fits(*ref, g)) return false;
-      const Block& block = heap_.blocks()[ref->block];
+      const heap::Block& block = heap_.blocks()[ref->block];
       if (kind.value_or(block.kind) != block.kind) return false;
       kind = block.kind;
       may_be_blocks = may_be_blocks && ref->slot == 0;
@@ -92,14 +92,14 @@ class FreeListWalker {
     return !may_be_blocks;
   }
 
-  const Heap& heap_;
+  const heap::Heap& heap_;
   const Capture& capture_;
-  ObjectSet free_;
+  heap::ObjectSet free_;
 };
 
 // Whether a slot looks swept by the collector or explicitly freed.
-bool looks_free(const Heap& heap, ObjectRef ref) {
-  const Block& block = heap.blocks()[ref.block];
+bool looks_free(const heap::Heap& heap, heap::ObjectRef ref) {
+  const heap::Block& block = heap.blocks()[ref.block];
   if (block.objects == 1) return false;  // a free large object is a free block
   const auto bytes = heap.contents(ref);
   if (bytes.size() < 8) return false;
@@ -107,7 +107,7 @@ bool looks_free(const Heap& heap, ObjectRef ref) {
   if (link != 0) {
     const auto next = heap.object_at(link);
     if (!next) return false;
-    const Block& other = heap.blocks()[next->block];
+    const heap::Block& other = heap.blocks()[next->block];
     if (other.object_bytes != block.object_bytes || other.kind != block.kind) return false;
   }
   // Objects without pointers keep their old contents; only the link counts then.
@@ -117,11 +117,11 @@ bool looks_free(const Heap& heap, ObjectRef ref) {
 
 }  // namespace
 
-ObjectSet find_free_objects(const Heap& heap,
-                            const Capture& capture,
-                            std::span<const ObjectKind> kinds,
-                            std::span<const Range> collector_data,
-                            std::span<const ThreadRecord> records) {
+heap::ObjectSet find_free_objects(const heap::Heap& heap,
+                                  const Capture& capture,
+                                  std::span<const ObjectKind> kinds,
+                                  std::span<const Range> collector_data,
+                                  std::span<const ThreadRecord> records) {
   FreeListWalker walker(heap, capture);
   if (kinds.empty()) {
     walker.walk_data(collector_data);
@@ -136,21 +136,22 @@ ObjectSet find_free_objects(const Heap& heap,
   return std::move(walker).take();
 }
 
-ObjectSet find_free_objects(const Heap& heap,
-                            const Capture& capture,
-                            std::span<const Range> collector_data,
-                            std::span<const ThreadRecord> records) {
+heap::ObjectSet find_free_objects(const heap::Heap& heap,
+                                  const Capture& capture,
+                                  std::span<const Range> collector_data,
+                                  std::span<const ThreadRecord> records) {
   return find_free_objects(heap, capture, {}, collector_data, records);
 }
 
-std::vector<ObjectRef> uncollectable_objects(const Heap& heap, const ObjectSet& free) {
+std::vector<heap::ObjectRef> uncollectable_objects(const heap::Heap& heap,
+                                                   const heap::ObjectSet& free) {
   const auto marks = MarkBits::find(heap);
-  std::vector<ObjectRef> objects;
-  for (const HeaderTail& tail : heap.index().tails) {
-    const Block& block = heap.blocks()[tail.block];
+  std::vector<heap::ObjectRef> objects;
+  for (const heap::HeaderTail& tail : heap.index().tails) {
+    const heap::Block& block = heap.blocks()[tail.block];
     if (!block.is_uncollectable()) continue;
     for (std::uint32_t slot = 0; slot < block.objects; ++slot) {
-      const ObjectRef ref{tail.block, slot};
+      const heap::ObjectRef ref{tail.block, slot};
       if (free.contains(heap.number(ref))) continue;
       const bool is_used =
           marks ? marks->is_marked(tail, block, slot).value_or(true) : !looks_free(heap, ref);
@@ -160,7 +161,10 @@ std::vector<ObjectRef> uncollectable_objects(const Heap& heap, const ObjectSet& 
   return objects;
 }
 
-Liveness liveness(const Heap& heap, const ObjectSet& live, const ObjectSet& free, ObjectRef ref) {
+Liveness liveness(const heap::Heap& heap,
+                  const heap::ObjectSet& live,
+                  const heap::ObjectSet& free,
+                  heap::ObjectRef ref) {
   const std::uint64_t number = heap.number(ref);
   if (live.contains(number)) return Liveness::Live;
   if (free.contains(number) || looks_free(heap, ref)) return Liveness::Free;

@@ -1,42 +1,20 @@
 #include "symbols/boehm/heap.h"
 
 #include <algorithm>
-#include <bit>
-#include <numeric>
+#include <memory>
 #include <utility>
 
-#include "attach/base/check.h"
 #include "attach/base/page.h"
+#include "symbols/heap/heap.h"
 
 namespace heapattach::boehm {
-namespace {
 
-// Entries for so many empty chunks cost little: 4 KiB each.
-constexpr std::uint64_t kMostEmptyChunks = 64;
-
-bool has_no_pointers(const Block& block) {
-  return block.is_atomic() || block.descriptor == 0;
-}
-
-bool is_chunk_of(const Block& block, const Layout& layout) {
-  return layout.shares_pages && (block.flags & kChunk) != 0;
-}
-
-// Of whole blocks, unless they share pages.
-std::uint64_t extent_bytes(const Block& block, const Layout& layout) {
-  if (is_chunk_of(block, layout)) return block.object_bytes;
-  if (block.objects > 1) return layout.block_bytes();
-  const std::uint64_t mask = layout.block_bytes() - 1;
-  return (block.object_bytes + mask) & ~mask;
-}
-
-}  // namespace
-
-std::vector<Range> plan_copy(const BlockIndex& index, const Layout& layout) {
+std::vector<Range> plan_copy(const heap::BlockIndex& index, const Layout& layout) {
+  const heap::Shape shape = layout.shape();
   std::vector<Range> ranges;
-  for (const Block& block : index.blocks) {
-    std::uint64_t bytes = extent_bytes(block, layout);
-    if (block.objects == 1 && has_no_pointers(block) && !may_hold_bitmaps(block)) {
+  for (const heap::Block& block : index.blocks) {
+    std::uint64_t bytes = shape.extent_bytes(block);
+    if (block.objects == 1 && block.has_no_pointers() && !may_hold_bitmaps(block)) {
       bytes = std::min(bytes, kLeastPageBytes);
     }
     if (!ranges.empty() && ranges.back().end() == block.start) {
@@ -48,226 +26,18 @@ std::vector<Range> plan_copy(const BlockIndex& index, const Layout& layout) {
   return ranges;
 }
 
-std::vector<Range> rest_of_contents(const BlockIndex& index, std::span<const Range> copied) {
-  std::vector<Range> ranges;
-  auto planned = copied.begin();
-  for (const Block& block : index.blocks) {
-    while (planned != copied.end() && planned->end() <= block.start) ++planned;
-    const RemoteAddr end = block.start + block.objects * block.object_bytes;
-    if (planned == copied.end() || planned->end() >= end) continue;
-    ranges.push_back({planned->end(), end - planned->end()});
-  }
-  return ranges;
+heap::Heap make_heap(const heap::BlockIndex& index, const Layout& layout, const Capture& capture) {
+  return heap::Heap(index, layout.shape(), capture, std::make_shared<const MarkingRules>());
 }
 
-Heap::Heap(const BlockIndex& index, const Layout& layout, const Capture& capture)
-    : index_(&index),
-      capture_(&capture),
-      layout_(layout),
-      all_interior_(layout.all_interior_pointers) {
-  follow({});
-  fill_records();
-  fill_table();
+void follow(heap::Heap& heap, MarkingRules rules) {
+  heap.follow(std::make_shared<const MarkingRules>(std::move(rules)));
 }
 
-void Heap::follow(MarkingRules rules) {
-  constexpr std::size_t kTagBytes = 8;
-  rules_ = std::move(rules);
-  if (rules_.displacements) return;
-  auto& tags = rules_.displacements.emplace();
-  std::fill_n(tags.begin(), kTagBytes, true);
-}
-
-void Heap::fill_records() {
-  const std::span<const Block> all = blocks();
-  HA_CHECK(all.size() < kShared);
-  records_.assign(all.size(), {});
-  copied_.resize(all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Block& block = all[i];
-    const bool is_chunk = is_chunk_of(block, layout_);
-    Record& record = records_[i];
-    record.start = block.start.value;
-    record.first_slot = static_cast<std::uint32_t>(slots_);
-    slots_ += block.objects;
-    HA_CHECK(slots_ < kNone);
-    if (block.objects > 1) {
-      record.size_granules = static_cast<std::uint16_t>(block.object_bytes / kGranuleBytes);
-      record.reciprocal =
-          static_cast<std::uint32_t>(((std::uint64_t{1} << 32) - 1) / block.object_bytes + 1);
-      record.extent = record.size_granules * block.objects;
-    } else {
-      const bool first_page_only = (block.flags & kIgnoreOffPage) != 0 || !all_interior_;
-      // The last word of an allocation has the address of the next one's header. malloc's own data
-      // has such addresses, so they count as references to neither.
-      const std::uint64_t owned = is_chunk ? block.object_bytes
-                                  : first_page_only
-                                      ? layout_.block_bytes()
-                                      : std::max(block.object_bytes, layout_.block_bytes());
-      record.extent =
-          static_cast<std::uint32_t>(std::min<std::uint64_t>(owned / kGranuleBytes, 0xffffffff));
-    }
-    const auto copy = capture_->bytes_from(block.start);
-    record.data = copy.data();
-    copied_[i] = std::min<std::uint64_t>(copy.size(), extent_bytes(block, layout_));
-    if (has_no_pointers(block)) continue;
-    if (copied_[i] < block.objects * block.object_bytes) {
-      ++unreadable_;
-      if (block.objects > 1) continue;
-    }
-    // The collector's length leaves out the spare bytes at an object's end (headers.c).
-    const std::uint64_t words = std::min(block.descriptor, block.object_bytes) / 8;
-    const bool is_small = block.objects > 1 || is_chunk;
-    const bool is_whole = is_small && (block.descriptor & kDescriptorTags) == kByLength &&
-                          words > 0 && words <= 256 && copied_[i] >= words * 8;
-    if (is_whole && block.objects == 1) {
-      record.size_granules = static_cast<std::uint16_t>(block.object_bytes / kGranuleBytes);
-    }
-    if (is_whole) record.last_word = static_cast<std::uint8_t>(words - 1);
-    record.scan = is_whole ? Scan::Whole : Scan::Special;
-  }
-}
-
-void Heap::fill_table() {
-  const std::span<const Block> all = blocks();
-  if (all.empty()) return;
-  lowest_ = all.front().start.value;
-  span_ = all.back().start.value + extent_bytes(all.back(), layout_) - lowest_;
-  constexpr std::uint64_t kInPage = (std::uint64_t{1} << kPageShift) - 1;
-
-  // The blocks are sorted, so their chunks come in order.
-  std::vector<std::uint64_t> keys;
-  for (const Block& block : all) {
-    const std::uint64_t last =
-        (block.start.value + extent_bytes(block, layout_) - 1) >> kChunkShift;
-    std::uint64_t key = block.start.value >> kChunkShift;
-    if (!keys.empty()) key = std::max(key, keys.back() + 1);
-    for (; key <= last; ++key) keys.push_back(key);
-  }
-  first_key_ = keys.front();
-  const std::uint64_t chunks = keys.back() - first_key_ + 1;
-  is_dense_ = chunks <= kMostEmptyChunks + keys.size() * 2;
-  if (is_dense_) {
-    keys.resize(chunks);
-    std::iota(keys.begin(), keys.end(), first_key_);
-  }
-  pages_.assign(keys.size() * kChunkPages, kNone);
-  if (!is_dense_) fill_hash_table(keys);
-  std::size_t chunk = 0;
-  for (std::uint32_t i = 0; i < all.size(); ++i) {
-    // A page belongs to the block that reaches its start. If others begin in it, it is shared.
-    const std::uint64_t in_page = is_chunk_of(all[i], layout_) ? kInPage : 0;
-    const std::uint64_t first = all[i].start.value >> kPageShift;
-    const std::uint64_t bytes = extent_bytes(all[i], layout_) + (all[i].start.value & in_page);
-    const std::uint64_t count = (bytes + in_page) >> kPageShift;
-    for (std::uint64_t page = first; page < first + count; ++page) {
-      while (keys[chunk] != page >> (kChunkShift - kPageShift)) ++chunk;
-      std::uint32_t& entry = pages_[chunk * kChunkPages + page % kChunkPages];
-      if (in_page != 0 && page == first) {
-        share_page(entry, i);
-      } else {
-        entry = i;
-      }
-    }
-  }
-}
-
-void Heap::fill_hash_table(std::span<const std::uint64_t> keys) {
-  const std::size_t entries = std::bit_ceil(keys.size() * 4);
-  table_.resize(entries);
-  table_mask_ = entries - 1;
-  hash_shift_ = 64 - static_cast<unsigned>(std::countr_zero(entries));
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    std::uint64_t at = (keys[i] * kHashFactor) >> hash_shift_;
-    while (table_[at].pages != nullptr) at = (at + 1) & table_mask_;
-    table_[at] = {keys[i], pages_.data() + i * kChunkPages};
-  }
-}
-
-const std::uint32_t* Heap::find_pages(std::uint64_t key) const {
-  std::uint64_t at = (key * kHashFactor) >> hash_shift_;
-  while (table_[at].key != key && table_[at].pages != nullptr) at = (at + 1) & table_mask_;
-  return table_[at].pages;
-}
-
-void Heap::share_page(std::uint32_t& entry, std::uint32_t block) {
-  if (entry == kNone || entry < kShared) {
-    entry = kShared + static_cast<std::uint32_t>(shared_.size());
-    shared_.push_back({.first = block, .starts = {}});
-  }
-  const std::uint64_t granule = blocks()[block].start.value / kGranuleBytes % 256;
-  shared_[entry - kShared].starts[granule / 64] |= std::uint64_t{1} << (granule % 64);
-}
-
-std::optional<std::uint64_t> Heap::captured_word(RemoteAddr at) const {
-  const auto bytes = capture_->bytes_from(at);
-  if (bytes.size() < 8) return std::nullopt;
-  return load_word(bytes.data());
-}
-
-void Heap::hide(std::vector<Range> words) {
-  hidden_ = std::move(words);
-  for (const Range& range : hidden_) {
-    const std::uint32_t block = block_of(range.start.value);
-    if (block == kNone) continue;
-    Record& record = records_[block];
-    if (record.scan == Scan::Whole) record.scan = Scan::Special;
-  }
-}
-
-bool Heap::owns_from_stack(std::uint32_t block, std::uint64_t offset) const {
-  const Block& of = blocks()[block];
-  return rules_.finds_bases_from_stacks && !is_chunk(block) && of.objects == 1 &&
-         offset < of.object_bytes;
-}
-
-ScannedWords Heap::scanned_words(ObjectRef ref) const {
-  ScannedWords words;
-  const auto bytes = contents(ref);
-  words.data = bytes.data();
-  words.address = address(ref);
-  words.count = bytes.size() / 8;
-  follow_descriptor(ref, words);
-  if (!hidden_.empty()) {
-    const auto first = std::partition_point(
-        hidden_.begin(), hidden_.end(), [&](const Range& r) { return r.end() <= words.address; });
-    const RemoteAddr end = words.address + words.count * 8;
-    const auto last =
-        std::find_if(first, hidden_.end(), [&](const Range& r) { return r.start >= end; });
-    words.hidden = {first, last};
-  }
-  return words;
-}
-
-// The object's own descriptor, which it references.
-std::optional<std::uint64_t> Heap::per_object(ObjectRef ref, std::uint64_t descriptor) const {
-  if (static_cast<std::int64_t>(descriptor) >= 0) return word_at(ref, descriptor - kPerObject);
-  const auto first = word_at(ref, 0);
-  // The first word points to a structure that holds the descriptor; 0 ends a free list.
-  if (!first || *first == 0) return first;
-  const RemoteAddr at{*first - (descriptor + kIndirectBias - kPerObject)};
-  const auto word = captured_word(at);
-  return word ? word : rules_.outside_word(at);
-}
-
-// Narrows `words`, the whole object, to what the descriptor names. If the descriptor is unreadable,
-// or is a procedure of the program, the whole object is scanned.
-void Heap::follow_descriptor(ObjectRef ref, ScannedWords& words) const {
-  const Block& block = blocks()[ref.block];
-  std::optional<std::uint64_t> descriptor = block.descriptor;
-  if ((*descriptor & kDescriptorTags) == kPerObject) descriptor = per_object(ref, *descriptor);
-  const auto pattern = descriptor ? rules_.pattern_of(*descriptor) : std::nullopt;
-  if (pattern) {
-    words.pattern = *pattern;
-    return;
-  }
-  words.scan_all();
-  words.is_guess = true;
-  if (!descriptor || !rules_.is_array(*descriptor)) return;
-  const auto description = word_at(ref, block.object_bytes - 8);
-  if (!description) return;
-  words.is_guess = *description != 0 && !follow_array(*this, *description, words);
-  if (*description == 0) words.pattern = {};  // on a free list
+const MarkingRules& rules_of(const heap::Heap& heap) {
+  static const MarkingRules none;
+  const auto* rules = dynamic_cast<const MarkingRules*>(heap.rules().get());
+  return rules == nullptr ? none : *rules;
 }
 
 }  // namespace heapattach::boehm

@@ -9,6 +9,7 @@
 #include "attach/memory/memory_reader.h"
 #include "attach/process/memory_map.h"
 #include "symbols/boehm/roots.h"
+#include "symbols/heap/roots.h"
 
 namespace heapattach::boehm {
 
@@ -36,10 +37,10 @@ std::vector<ObjectKind> read_kinds(const Range& table, const MemoryReader& memor
 // Objects on the free lists of these kinds and of threads. Without kinds, the lists are found in
 // the collector's data by content (roots.h): an array all of whose objects begin blocks is left
 // out, because the blocks of a kind that wait to be swept are in such an array too.
-ObjectSet find_free_objects(const Heap& heap,
-                            const Capture& capture,
-                            std::span<const ObjectKind> kinds,
-                            std::span<const Range> collector_data,
-                            std::span<const ThreadRecord> records);
+heap::ObjectSet find_free_objects(const heap::Heap& heap,
+                                  const Capture& capture,
+                                  std::span<const ObjectKind> kinds,
+                                  std::span<const Range> collector_data,
+                                  std::span<const ThreadRecord> records);
 
 }  // namespace heapattach::boehm

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attach/base/remote_addr.h"
+#include "symbols/heap/blocks.h"
 
 namespace heapattach::boehm {
 
@@ -43,11 +44,10 @@ struct Layout {
 
   bool all_interior_pointers = true;
 
-  // Blocks with kChunk are not the collector's, but allocations of malloc (symbols/malloc/heap.h):
-  // each has one object, and many may share a page. Without this, the flag has no meaning.
-  bool shares_pages = false;
-
   [[nodiscard]] std::uint64_t block_bytes() const { return std::uint64_t{1} << block_shift; }
+  [[nodiscard]] heap::Shape shape() const {
+    return {.block_bytes = block_bytes(), .all_interior_pointers = all_interior_pointers};
+  }
 };
 
 }  // namespace heapattach::boehm

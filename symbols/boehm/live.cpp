@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "symbols/boehm/kinds.h"
+#include "symbols/heap/live_set.h"
 
 namespace heapattach::boehm {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 // Threads that the collector knows, and the first one, have stacks.
 std::vector<std::string> threads_without_stack(std::span<const FrozenThread> threads,
                                                std::span<const ThreadRecord> records,
-                                               std::span<const RootRange> ranges,
+                                               std::span<const heap::RootRange> ranges,
                                                pid_t pid) {
   std::vector<std::string> problems;
   for (const FrozenThread& thread : threads) {
@@ -27,11 +28,11 @@ std::vector<std::string> threads_without_stack(std::span<const FrozenThread> thr
 }
 
 // The words of the heap that point to free lists, sorted.
-std::vector<Range> list_heads(const Heap& heap, std::span<const ThreadRecord> records) {
+std::vector<Range> list_heads(const heap::Heap& heap, std::span<const ThreadRecord> records) {
   std::vector<Range> heads;
   for (const ThreadRecord& record : records) {
     for (const Range& head : record.list_heads) {
-      if (heap.block_of(head.start.value) != Heap::kNone) heads.push_back(head);
+      if (heap.block_of(head.start.value) != heap::Heap::kNone) heads.push_back(head);
     }
   }
   std::sort(heads.begin(), heads.end());
@@ -40,10 +41,11 @@ std::vector<Range> list_heads(const Heap& heap, std::span<const ThreadRecord> re
 
 // The arrays of free lists of the program's own kinds, which the collector marks but does not scan
 // (mark_rts.c, GC_push_roots).
-std::vector<ObjectRef> free_list_arrays(const Heap& heap, std::span<const ObjectKind> kinds) {
-  std::vector<ObjectRef> arrays;
+std::vector<heap::ObjectRef> free_list_arrays(const heap::Heap& heap,
+                                              std::span<const ObjectKind> kinds) {
+  std::vector<heap::ObjectRef> arrays;
   for (const ObjectKind& kind : kinds) {
-    if (const auto ref = heap.resolve(kind.free_lists.value, Heap::From::Stack)) {
+    if (const auto ref = heap.resolve(kind.free_lists.value, heap::Heap::From::Stack)) {
       arrays.push_back(*ref);
     }
   }
@@ -52,8 +54,9 @@ std::vector<ObjectRef> free_list_arrays(const Heap& heap, std::span<const Object
 
 // The collector scans these even where it does not scan its own data (pthread_support.c,
 // GC_push_thread_structures).
-std::vector<ObjectRef> record_objects(const Heap& heap, std::span<const ThreadRecord> records) {
-  std::vector<ObjectRef> objects;
+std::vector<heap::ObjectRef> record_objects(const heap::Heap& heap,
+                                            std::span<const ThreadRecord> records) {
+  std::vector<heap::ObjectRef> objects;
   for (const ThreadRecord& record : records) {
     for (const RemoteAddr at : record.objects) {
       if (const auto ref = heap.object_at(at.value)) objects.push_back(*ref);
@@ -68,7 +71,7 @@ bool counts_registers(pid_t thread, const ScannedStacks& stacks) {
   return std::find(counted.begin(), counted.end(), thread) != counted.end();
 }
 
-std::optional<RemoteAddr> guess_stack_bottom(const Heap& heap,
+std::optional<RemoteAddr> guess_stack_bottom(const heap::Heap& heap,
                                              const Capture& capture,
                                              const Roots& roots,
                                              std::span<const ThreadRecord> records) {
@@ -76,9 +79,10 @@ std::optional<RemoteAddr> guess_stack_bottom(const Heap& heap,
   const auto record = std::find_if(records.begin(), records.end(),
                                    [](const ThreadRecord& r) { return !r.has_own_end; });
   const pid_t first = record == records.end() ? roots.pid : record->thread;
-  const auto stack = std::find_if(
-      roots.ranges.begin(), roots.ranges.end(),
-      [&](const RootRange& root) { return root.kind == RootKind::Stack && root.thread == first; });
+  const auto stack =
+      std::find_if(roots.ranges.begin(), roots.ranges.end(), [&](const heap::RootRange& root) {
+        return root.kind == heap::RootKind::Stack && root.thread == first;
+      });
   if (stack == roots.ranges.end()) return std::nullopt;
   return likely_stack_bottom(heap, capture, roots.collector_data, roots.tables.excluded, *stack);
 }
@@ -113,10 +117,30 @@ std::vector<std::string> problems_of(const Roots& roots,
   return problems;
 }
 
+std::string_view name_of(CollectorObject::What what) {
+  using What = CollectorObject::What;
+  switch (what) {
+    case What::FinalizerTable: return "table of finalizers";
+    case What::LinkTable: return "table of disappearing links";
+    case What::Finalizer: return "finalizer";
+    case What::Link: return "disappearing link";
+    case What::Descriptors: return "type descriptors";
+    case What::FreeLists: return "free lists";
+    case What::ThreadRecord: return "thread record";
+  }
+  return "memory";
+}
+
+std::vector<heap::OwnObject> own_objects(std::span<const CollectorObject> found) {
+  std::vector<heap::OwnObject> own;
+  for (const CollectorObject& object : found) own.push_back({object.ref, name_of(object.what)});
+  return own;
+}
+
 }  // namespace
 
 LiveSet find_live(
-    Heap& heap, const Capture& capture, Roots roots, const MemoryMap& map, unsigned workers) {
+    heap::Heap& heap, const Capture& capture, Roots roots, const MemoryMap& map, unsigned workers) {
   auto records = find_thread_records(heap, capture, roots.collector_data, roots.threads, map);
   const auto kinds = roots.kinds ? read_kinds(*roots.kinds, capture) : std::vector<ObjectKind>();
   auto free = find_free_objects(heap, capture, kinds, roots.collector_data, records);
@@ -131,35 +155,29 @@ LiveSet find_live(
   });
   auto uncollectable = uncollectable_objects(heap, free);
   auto kept = find_collector_objects(heap, capture, roots.collector_data);
-  for (const ObjectRef record : record_objects(heap, records)) {
+  for (const heap::ObjectRef record : record_objects(heap, records)) {
     kept.tables.push_back(record);
     kept.own.push_back({record, CollectorObject::What::ThreadRecord});
   }
-  for (const ObjectRef array : free_list_arrays(heap, kinds)) {
+  for (const heap::ObjectRef array : free_list_arrays(heap, kinds)) {
     kept.tables.push_back(array);
     kept.own.push_back({array, CollectorObject::What::FreeLists});
   }
   heap.hide(list_heads(heap, records));
 
-  std::vector<RootWords> words = root_words(ranges, capture);
+  std::vector<heap::RootWords> words = heap::root_words(ranges, capture);
   for (const FrozenThread& thread : threads) {
-    words.push_back({std::as_bytes(std::span(thread.registers->general)), Heap::From::Stack});
+    words.push_back({std::as_bytes(std::span(thread.registers->general)), heap::Heap::From::Stack});
   }
-  Marker marker(heap, free, workers);
+  heap::Marker marker(heap, free, workers);
   marker.trace(words, uncollectable);
   marker.trace({}, kept.tables);
-  std::erase_if(kept.finalizable, [&](ObjectRef ref) { return marker.is_live(ref); });
+  std::erase_if(kept.finalizable, [&](heap::ObjectRef ref) { return marker.is_live(ref); });
   marker.trace({}, kept.finalizable);
-  return {std::move(marker).take_live(),
-          std::move(free),
-          std::move(ranges),
-          std::move(records),
-          std::move(threads),
-          std::move(uncollectable),
-          std::move(kept.tables),
-          std::move(kept.own),
-          std::move(kept.finalizable),
-          std::move(problems)};
+  return {{std::move(marker).take_live(), std::move(free), std::move(ranges), std::move(threads),
+           std::move(uncollectable), std::move(kept.tables), own_objects(kept.own),
+           std::move(kept.finalizable), std::move(problems)},
+          std::move(records)};
 }
 
 }  // namespace heapattach::boehm

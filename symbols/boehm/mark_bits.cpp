@@ -5,13 +5,13 @@
 namespace heapattach::boehm {
 
 // The mark after the last object is always set.
-std::size_t MarkBits::sentinel(const Block& block, const Layout& layout) const {
+std::size_t MarkBits::sentinel(const heap::Block& block, const heap::Shape& shape) const {
   if (!is_per_granule_) return block.objects;
   return block.objects > 1 ? index(block, block.objects)
-                           : layout.block_bytes() / Heap::kGranuleBytes;
+                           : shape.block_bytes / heap::Heap::kGranuleBytes;
 }
 
-std::optional<bool> MarkBits::is_set(const HeaderTail& tail, std::size_t at) const {
+std::optional<bool> MarkBits::is_set(const heap::HeaderTail& tail, std::size_t at) const {
   const std::size_t byte = offset_ + (is_bytes_ ? at : at / 8);
   if (byte >= tail.bytes.size()) return std::nullopt;
   const auto value = std::to_integer<unsigned>(tail.bytes[byte]);
@@ -20,10 +20,13 @@ std::optional<bool> MarkBits::is_set(const HeaderTail& tail, std::size_t at) con
 }
 
 // Only objects, and the slot after the last, are ever marked.
-bool MarkBits::fits(const HeaderTail& tail, const Block& block, const Layout& layout) const {
-  const std::size_t last = sentinel(block, layout);
+bool MarkBits::fits(const heap::HeaderTail& tail,
+                    const heap::Block& block,
+                    const heap::Shape& shape) const {
+  const std::size_t last = sentinel(block, shape);
   const std::size_t step =
-      is_per_granule_ ? std::max<std::size_t>(1, block.object_bytes / Heap::kGranuleBytes) : 1;
+      is_per_granule_ ? std::max<std::size_t>(1, block.object_bytes / heap::Heap::kGranuleBytes)
+                      : 1;
   for (std::size_t i = 0; i < last; ++i) {
     const auto set = is_set(tail, i);
     if (!set || (*set && i % step != 0)) return false;
@@ -31,25 +34,25 @@ bool MarkBits::fits(const HeaderTail& tail, const Block& block, const Layout& la
   return is_set(tail, last).value_or(false);
 }
 
-std::optional<MarkBits> MarkBits::find(const Heap& heap) {
+std::optional<MarkBits> MarkBits::find(const heap::Heap& heap) {
   const MarkBits known[] = {{16, true, true},  {8, true, false}, {16, false, true},
                             {8, false, false}, {8, true, true},  {8, false, true}};
   for (const MarkBits& marks : known) {
     const auto& tails = heap.index().tails;
-    const bool fits = std::all_of(tails.begin(), tails.end(), [&](const HeaderTail& tail) {
-      return marks.fits(tail, heap.blocks()[tail.block], heap.layout());
+    const bool fits = std::all_of(tails.begin(), tails.end(), [&](const heap::HeaderTail& tail) {
+      return marks.fits(tail, heap.blocks()[tail.block], heap.shape());
     });
     if (fits && !tails.empty()) return marks;
   }
   return std::nullopt;
 }
 
-MarkComparison compare_with_marks(const Heap& heap, const LiveSet& found) {
+MarkComparison compare_with_marks(const heap::Heap& heap, const heap::LiveSet& found) {
   MarkComparison result;
   const auto marks = MarkBits::find(heap);
   if (!marks) return result;
-  for (const HeaderTail& tail : heap.index().tails) {
-    const Block& block = heap.blocks()[tail.block];
+  for (const heap::HeaderTail& tail : heap.index().tails) {
+    const heap::Block& block = heap.blocks()[tail.block];
     if (block.is_uncollectable()) continue;
     ++result.blocks;
     for (std::uint32_t slot = 0; slot < block.objects; ++slot) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "symbols/boehm/live.h"
+#include "symbols/heap/live_set.h"
 
 namespace heapattach::boehm {
 
@@ -14,11 +14,11 @@ namespace heapattach::boehm {
 class MarkBits {
  public:
   // Finds the form that fits all headers whose tails the index keeps.
-  static std::optional<MarkBits> find(const Heap& heap);
+  static std::optional<MarkBits> find(const heap::Heap& heap);
 
   // Whether an object is marked; none if its header was not read that far.
-  [[nodiscard]] std::optional<bool> is_marked(const HeaderTail& tail,
-                                              const Block& block,
+  [[nodiscard]] std::optional<bool> is_marked(const heap::HeaderTail& tail,
+                                              const heap::Block& block,
                                               std::uint32_t slot) const {
     return is_set(tail, index(block, slot));
   }
@@ -27,12 +27,14 @@ class MarkBits {
   MarkBits(std::size_t offset, bool is_bytes, bool is_per_granule)
       : offset_(offset), is_bytes_(is_bytes), is_per_granule_(is_per_granule) {}
 
-  [[nodiscard]] std::size_t index(const Block& block, std::uint32_t slot) const {
-    return is_per_granule_ ? slot * (block.object_bytes / Heap::kGranuleBytes) : slot;
+  [[nodiscard]] std::size_t index(const heap::Block& block, std::uint32_t slot) const {
+    return is_per_granule_ ? slot * (block.object_bytes / heap::Heap::kGranuleBytes) : slot;
   }
-  [[nodiscard]] std::size_t sentinel(const Block& block, const Layout& layout) const;
-  [[nodiscard]] std::optional<bool> is_set(const HeaderTail& tail, std::size_t at) const;
-  [[nodiscard]] bool fits(const HeaderTail& tail, const Block& block, const Layout& layout) const;
+  [[nodiscard]] std::size_t sentinel(const heap::Block& block, const heap::Shape& shape) const;
+  [[nodiscard]] std::optional<bool> is_set(const heap::HeaderTail& tail, std::size_t at) const;
+  [[nodiscard]] bool fits(const heap::HeaderTail& tail,
+                          const heap::Block& block,
+                          const heap::Shape& shape) const;
 
   std::size_t offset_;
   bool is_bytes_;
@@ -48,6 +50,6 @@ struct MarkComparison {
   std::uint64_t missing = 0;   // of these, those not in the live set
   std::uint64_t unmarked = 0;  // live, but not marked
 };
-MarkComparison compare_with_marks(const Heap& heap, const LiveSet& found);
+MarkComparison compare_with_marks(const heap::Heap& heap, const heap::LiveSet& found);
 
 }  // namespace heapattach::boehm

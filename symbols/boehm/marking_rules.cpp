@@ -8,7 +8,7 @@
 
 #include "symbols/boehm/collector.h"
 #include "symbols/boehm/kinds.h"
-#include "symbols/boehm/mark.h"
+#include "symbols/heap/mark.h"
 
 namespace heapattach::boehm {
 
@@ -42,7 +42,7 @@ void read_procedures(std::span<const ObjectKind> kinds, MarkingRules& rules) {
 }
 
 // Whether the words that a descriptor with `bitmaps` names are all inside an object of `words`.
-bool fits(std::span<const ExtendedBitmap> bitmaps, std::uint64_t first, std::uint64_t words) {
+bool fits(std::span<const heap::ExtendedBitmap> bitmaps, std::uint64_t first, std::uint64_t words) {
   for (std::uint64_t i = first; i < bitmaps.size(); ++i) {
     const std::uint64_t before = (i - first) * kBitmapWords;
     if (before >= words) return false;
@@ -58,7 +58,7 @@ bool fits(std::span<const ExtendedBitmap> bitmaps, std::uint64_t first, std::uin
 // use fits those objects.
 class BitmapFinder {
  public:
-  BitmapFinder(const Heap& heap, const MarkingRules& rules) : heap_(heap) {
+  BitmapFinder(const heap::Heap& heap, const MarkingRules& rules) : heap_(heap) {
     for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
       if (may_hold_bitmaps(heap.blocks()[block])) {
         for (std::uint32_t slot = 0; slot < heap.blocks()[block].objects; ++slot) {
@@ -71,8 +71,8 @@ class BitmapFinder {
     }
   }
 
-  [[nodiscard]] std::vector<ExtendedBitmap> find(const MemoryReader& captured,
-                                                 std::span<const Range> data) const {
+  [[nodiscard]] std::vector<heap::ExtendedBitmap> find(const MemoryReader& captured,
+                                                       std::span<const Range> data) const {
     if (tables_.empty()) return {};
     for (const Range& range : data) {
       std::vector<std::uint64_t> words(range.bytes / 8);
@@ -106,9 +106,9 @@ class BitmapFinder {
     }
   }
 
-  [[nodiscard]] std::vector<ExtendedBitmap> read_table(std::uint64_t at) const {
+  [[nodiscard]] std::vector<heap::ExtendedBitmap> read_table(std::uint64_t at) const {
     const auto ref = heap_.object_at(at);
-    std::vector<ExtendedBitmap> table;
+    std::vector<heap::ExtendedBitmap> table;
     if (!ref) return table;
     const auto bytes = heap_.contents(*ref);
     for (std::size_t i = 0; i + 16 <= bytes.size(); i += 16) {
@@ -121,13 +121,13 @@ class BitmapFinder {
     return table;
   }
 
-  const Heap& heap_;
+  const heap::Heap& heap_;
   std::unordered_set<std::uint64_t> tables_;  // addresses of possible tables
   std::vector<Use> uses_;
 };
 
 // The descriptors that objects reference by their first words and that were not captured.
-std::vector<std::pair<RemoteAddr, std::uint64_t>> read_outside(const Heap& heap,
+std::vector<std::pair<RemoteAddr, std::uint64_t>> read_outside(const heap::Heap& heap,
                                                                const MemoryReader& memory) {
   std::unordered_set<std::uint64_t> wanted;
   for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
@@ -155,7 +155,7 @@ std::vector<std::pair<RemoteAddr, std::uint64_t>> read_outside(const Heap& heap,
 
 // GC_push_all_stack takes words one by one if it may not put the stack itself on the mark stack:
 // always in releases before 8, later if interior pointers do not count or in incremental mode.
-bool finds_bases(const Heap& heap, const Collector& collector, const MemoryReader& captured) {
+bool finds_bases(const heap::Heap& heap, const Collector& collector, const MemoryReader& captured) {
   if (!heap.recognises_interior()) return true;
   unsigned major = 8;
   std::from_chars(collector.version.data(), collector.version.data() + collector.version.size(),
@@ -165,15 +165,29 @@ bool finds_bases(const Heap& heap, const Collector& collector, const MemoryReade
   return mode && *mode != 0;
 }
 
+// The object's own descriptor, which it references.
+std::optional<std::uint64_t> per_object(const heap::Heap& heap,
+                                        heap::ObjectRef ref,
+                                        std::uint64_t descriptor,
+                                        const MarkingRules& rules) {
+  if (static_cast<std::int64_t>(descriptor) >= 0) return heap.word_at(ref, descriptor - kPerObject);
+  const auto first = heap.word_at(ref, 0);
+  // The first word points to a structure that holds the descriptor; 0 ends a free list.
+  if (!first || *first == 0) return first;
+  const RemoteAddr at{*first - (descriptor + kIndirectBias - kPerObject)};
+  const auto word = heap.captured_word(at);
+  return word ? word : rules.outside_word(at);
+}
+
 }  // namespace
 
-std::optional<WordPattern> MarkingRules::pattern_of(std::uint64_t descriptor) const {
+std::optional<heap::WordPattern> MarkingRules::pattern_of(std::uint64_t descriptor) const {
   switch (descriptor & kDescriptorTags) {
-    case kByLength: return WordPattern{descriptor / 8, 0, {}};
+    case kByLength: return heap::WordPattern{descriptor / 8, 0, {}};
     case kByBitmap:
       // Without any bit there is nothing to scan.
-      if ((descriptor & ~kDescriptorTags) == 0) return WordPattern{};
-      return WordPattern{kBitmapWords, descriptor & ~kDescriptorTags, {}};
+      if ((descriptor & ~kDescriptorTags) == 0) return heap::WordPattern{};
+      return heap::WordPattern{kBitmapWords, descriptor & ~kDescriptorTags, {}};
     case kByProcedure: break;
     default: return std::nullopt;
   }
@@ -183,7 +197,7 @@ std::optional<WordPattern> MarkingRules::pattern_of(std::uint64_t descriptor) co
   while (end < bitmaps.size() && bitmaps[end].goes_on) ++end;
   if (end >= bitmaps.size()) return std::nullopt;
   const std::uint64_t count = end + 1 - first;
-  return WordPattern{count * kBitmapWords, 0, std::span(bitmaps).subspan(first, count)};
+  return heap::WordPattern{count * kBitmapWords, 0, std::span(bitmaps).subspan(first, count)};
 }
 
 bool MarkingRules::is_array(std::uint64_t descriptor) const {
@@ -198,7 +212,29 @@ std::optional<std::uint64_t> MarkingRules::outside_word(RemoteAddr at) const {
   return found->second;
 }
 
-MarkingRules read_marking_rules(const Heap& heap,
+// If the descriptor is unreadable, or is a procedure of the program, the whole object is scanned.
+void MarkingRules::narrow(const heap::Heap& heap,
+                          heap::ObjectRef ref,
+                          heap::ScannedWords& words) const {
+  const heap::Block& block = heap.blocks()[ref.block];
+  std::optional<std::uint64_t> descriptor = block.descriptor;
+  if ((*descriptor & kDescriptorTags) == kPerObject)
+    descriptor = per_object(heap, ref, *descriptor, *this);
+  const auto pattern = descriptor ? pattern_of(*descriptor) : std::nullopt;
+  if (pattern) {
+    words.pattern = *pattern;
+    return;
+  }
+  words.scan_all();
+  words.is_guess = true;
+  if (!descriptor || !is_array(*descriptor)) return;
+  const auto description = heap.word_at(ref, block.object_bytes - 8);
+  if (!description) return;
+  words.is_guess = *description != 0 && !follow_array(heap, *description, words);
+  if (*description == 0) words.pattern = {};  // on a free list
+}
+
+MarkingRules read_marking_rules(const heap::Heap& heap,
                                 const Collector& collector,
                                 std::span<const Range> collector_data,
                                 const MemoryReader& captured,
@@ -216,10 +252,10 @@ MarkingRules read_marking_rules(const Heap& heap,
   return rules;
 }
 
-bool may_hold_bitmaps(const Block& block) {
+bool may_hold_bitmaps(const heap::Block& block) {
   constexpr std::uint64_t kFirstBytes = 1600;
   constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
-  if (block.kind != kAtomic) return false;
+  if (block.kind != heap::kAtomic) return false;
   for (std::uint64_t bytes = kFirstBytes; bytes <= kMostBytes; bytes *= 2) {
     if (block.object_bytes < bytes) return false;
     // Not every size exists for small objects.
@@ -229,13 +265,13 @@ bool may_hold_bitmaps(const Block& block) {
   return false;
 }
 
-MarkedConservatively count_guesses(const Heap& heap, const ObjectSet& live) {
+MarkedConservatively count_guesses(const heap::Heap& heap, const heap::ObjectSet& live) {
   MarkedConservatively count;
   for (std::uint32_t i = 0; i < heap.blocks().size(); ++i) {
-    const Block& block = heap.blocks()[i];
+    const heap::Block& block = heap.blocks()[i];
     const std::uint64_t tag = block.descriptor & kDescriptorTags;
     if (block.is_atomic() || (tag != kByProcedure && tag != kPerObject)) continue;
-    for_each_object(heap, live, i, i + 1, [&](ObjectRef ref) {
+    heap::for_each_object(heap, live, i, i + 1, [&](heap::ObjectRef ref) {
       if (!heap.scanned_words(ref).is_guess) return;
       ++count.objects;
       count.bytes += block.object_bytes;

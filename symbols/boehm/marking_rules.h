@@ -8,39 +8,31 @@
 
 #include "attach/memory/memory_reader.h"
 #include "symbols/boehm/displacements.h"
-#include "symbols/boehm/scanned_words.h"
+#include "symbols/heap/mark.h"
 
 namespace heapattach::boehm {
 
-struct Block;
 struct Collector;
-class Heap;
-class ObjectSet;
 
 // The collector's marking rules that do not follow from the heap's blocks and the layout. Sources:
 // obj_map.c, typd_mlc.c, gcj_mlc.c and mark.c (GC_mark_from, GC_push_all_stack) of 7.4 to 8.3.
-struct MarkingRules {
-  // If interior pointers are not recognised: the displacements from the start of an object at which
-  // a word of the heap or of static data counts (GC_valid_offsets). None if unknown.
-  std::optional<Displacements> displacements;
-
+struct MarkingRules final : heap::ScanRules {
   // The numbers of the collector's own mark procedures, for objects and for arrays whose types do
   // not fit a one-word bitmap; none until the program has created a type.
   std::optional<std::uint64_t> typed_procedure;
   std::optional<std::uint64_t> array_procedure;
-  std::vector<ExtendedBitmap> bitmaps;  // GC_ext_descriptors
+  std::vector<heap::ExtendedBitmap> bitmaps;  // GC_ext_descriptors
 
   // Descriptors that objects reference and that were not captured, such as those in constant
   // tables; sorted by address.
   std::vector<std::pair<RemoteAddr, std::uint64_t>> outside;
 
-  // A word on a stack counts wherever in an object it points, even past the first page of an object
-  // that ignores such pointers, because the collector looks up the object's start first.
-  bool finds_bases_from_stacks = false;
-
+  void narrow(const heap::Heap& heap,
+              heap::ObjectRef ref,
+              heap::ScannedWords& words) const override;
   // The words that a simple descriptor (a length, a bitmap, or the collector's procedure for long
   // bitmaps) makes the collector scan; none for other kinds of descriptors.
-  [[nodiscard]] std::optional<WordPattern> pattern_of(std::uint64_t descriptor) const;
+  [[nodiscard]] std::optional<heap::WordPattern> pattern_of(std::uint64_t descriptor) const;
   // Whether the descriptor is that of an array, which follow_array() scans.
   [[nodiscard]] bool is_array(std::uint64_t descriptor) const;
   [[nodiscard]] std::optional<std::uint64_t> outside_word(RemoteAddr at) const;
@@ -60,7 +52,7 @@ inline constexpr std::uint64_t kIndirectBias = 0x10;
 
 // Reads the rules from captured memory, which includes `collector_data`; reads the rest from
 // `outside`.
-MarkingRules read_marking_rules(const Heap& heap,
+MarkingRules read_marking_rules(const heap::Heap& heap,
                                 const Collector& collector,
                                 std::span<const Range> collector_data,
                                 const MemoryReader& captured,
@@ -68,7 +60,7 @@ MarkingRules read_marking_rules(const Heap& heap,
 
 // Whether a block has no pointers and the size of a table of long bitmaps: 100 entries of 16 bytes,
 // or 200, 400 and so on.
-bool may_hold_bitmaps(const Block& block);
+bool may_hold_bitmaps(const heap::Block& block);
 
 // Objects that were scanned in full because their descriptors could not be followed, usually
 // because a procedure of the program marks them.
@@ -76,11 +68,11 @@ struct MarkedConservatively {
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
 };
-MarkedConservatively count_guesses(const Heap& heap, const ObjectSet& live);
+MarkedConservatively count_guesses(const heap::Heap& heap, const heap::ObjectSet& live);
 
 // Scans an array of typed elements as GC_array_mark_proc does: its last word points to a
 // description of the elements. Returns false if that cannot be followed, or has more parts than fit
 // on a mark stack, in which case the collector scans the whole array too.
-bool follow_array(const Heap& heap, std::uint64_t description, ScannedWords& words);
+bool follow_array(const heap::Heap& heap, std::uint64_t description, heap::ScannedWords& words);
 
 }  // namespace heapattach::boehm

@@ -8,12 +8,12 @@
 #include "attach/process/memory_map.h"
 #include "attach/stop/freeze.h"
 #include "symbols/boehm/collector.h"
-#include "symbols/boehm/heap.h"
-#include "symbols/boehm/mark.h"
-#include "symbols/boehm/root_range.h"
 #include "symbols/boehm/root_tables.h"
 #include "symbols/boehm/thread_records.h"
 #include "symbols/elf/module.h"
+#include "symbols/heap/heap.h"
+#include "symbols/heap/mark.h"
+#include "symbols/heap/root_range.h"
 
 // Finds the memory outside the heap that the collector scans for pointers. Sources: mark_rts.c,
 // pthread_stop_world.c (GC_push_all_stacks), pthread_support.h and thread_local_alloc.h of 7.2 to
@@ -23,9 +23,9 @@ namespace heapattach::boehm {
 // The static data that the next collection would scan, sorted and disjoint: the areas that the
 // program registered, and the writable parts of modules that the collector registers (except parts
 // that are read-only after relocation), minus what the collector excludes.
-std::vector<RootRange> static_roots(const Modules& modules,
-                                    const Collector& collector,
-                                    const RootTables& tables);
+std::vector<heap::RootRange> static_roots(const Modules& modules,
+                                          const Collector& collector,
+                                          const RootTables& tables);
 
 // All writable memory of the module that contains the collector, including its excluded tables,
 // which we need to read.
@@ -34,35 +34,30 @@ std::vector<Range> collector_data(const Modules& modules, const Collector& colle
 // The stacks of all threads: from the stack pointer, minus the red zone, to the end of the mapping.
 // That is too much (it includes thread-local storage, which is not a root), but nothing better is
 // known during the freeze. scan_stacks() refines it after the thaw.
-std::vector<RootRange> stack_roots(std::span<const FrozenThread> threads, const MemoryMap& map);
+std::vector<heap::RootRange> stack_roots(std::span<const FrozenThread> threads,
+                                         const MemoryMap& map);
 
 // Describes, in a few sentences at most, the parts of `roots` that were not copied. A module that
 // has disappeared was closed after it was listed, and does not count as missing; a registered area
 // (one of `areas`) does.
-std::vector<std::string> unread_roots(std::span<const RootRange> roots,
+std::vector<std::string> unread_roots(std::span<const heap::RootRange> roots,
                                       std::span<const RootArea> areas,
                                       const Capture& capture);
-
-// The ranges to copy for `roots` and `more`: sorted, disjoint, whole words, readable, and outside
-// `heap` (sorted, disjoint).
-std::vector<Range> plan_copy(std::span<const RootRange> roots,
-                             std::span<const Range> more,
-                             std::span<const Range> heap,
-                             const MemoryMap& map);
 
 // Objects on free lists, both the global ones and those of threads. Global list heads are found in
 // the collector's data by content: a pointer to an array whose entry number g is 0 or points to an
 // object of exactly g granules, all of one kind. Objects on lists that were not found are not
 // included.
-ObjectSet find_free_objects(const Heap& heap,
-                            const Capture& capture,
-                            std::span<const Range> collector_data,
-                            std::span<const ThreadRecord> records);
+heap::ObjectSet find_free_objects(const heap::Heap& heap,
+                                  const Capture& capture,
+                                  std::span<const Range> collector_data,
+                                  std::span<const ThreadRecord> records);
 
 // Objects of the uncollectable kinds that are in use. A slot of such a block is in use if its mark
 // is set and it is on no free list (mark.c, GC_push_marked, and malloc.c, GC_malloc_uncollectable).
 // If the marks cannot be found in the headers, it is in use if it does not look free.
-std::vector<ObjectRef> uncollectable_objects(const Heap& heap, const ObjectSet& free);
+std::vector<heap::ObjectRef> uncollectable_objects(const heap::Heap& heap,
+                                                   const heap::ObjectSet& free);
 
 // An object that the collector allocated for itself.
 struct CollectorObject {
@@ -75,7 +70,7 @@ struct CollectorObject {
     FreeLists,
     ThreadRecord,
   };
-  ObjectRef ref;
+  heap::ObjectRef ref;
   What what = What::FinalizerTable;
 };
 
@@ -84,11 +79,11 @@ struct CollectorObject {
 struct CollectorObjects {
   // Tables of finalizers and of disappearing links, finalizers that are due, descriptors of typed
   // objects. Roots, with everything that they reference.
-  std::vector<ObjectRef> tables;
+  std::vector<heap::ObjectRef> tables;
   // Objects with finalizers, and the objects referenced by objects with disclaim procedures. They
   // and everything that they reference are retained until those procedures have run. Includes
   // objects that are alive anyway.
-  std::vector<ObjectRef> finalizable;
+  std::vector<heap::ObjectRef> finalizable;
   // The tables, and their entries, which are alive only if something references them.
   std::vector<CollectorObject> own;
 };
@@ -97,7 +92,7 @@ struct CollectorObjects {
 // contains the complement of an object's address and, four words on, the object's size. An entry
 // that is due contains the address itself. An entry for a link contains the complements of the
 // link's and the object's addresses. An empty table is not found, but retains only itself.
-CollectorObjects find_collector_objects(const Heap& heap,
+CollectorObjects find_collector_objects(const heap::Heap& heap,
                                         const Capture& capture,
                                         std::span<const Range> collector_data);
 
@@ -107,27 +102,9 @@ CollectorObjects find_collector_objects(const Heap& heap,
 // and the rest is 0 where the collector clears objects). So does an object that was allocated and
 // dropped without being written to; it counts as free here.
 enum class Liveness : std::uint8_t { Live, Unreachable, Free };
-Liveness liveness(const Heap& heap, const ObjectSet& live, const ObjectSet& free, ObjectRef ref);
-
-// The copied words of `roots`, each possibly in several pieces: the heap's blocks among them were
-// copied separately.
-std::vector<RootWords> root_words(std::span<const RootRange> roots, const Capture& capture);
-
-// Calls visit(root, address, target) for each word of `roots` that points into an object.
-template <class Visit>
-void for_each_root(const Heap& heap,
-                   const Capture& capture,
-                   std::span<const RootRange> roots,
-                   const Visit& visit) {
-  for (const RootRange& root : roots) {
-    for (const RootWords& words : root_words({&root, 1}, capture)) {
-      for (std::size_t i = 0; i + 8 <= words.bytes.size(); i += 8) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, words.bytes.data() + i, sizeof word);
-        if (const auto to = heap.resolve(word, words.from)) visit(root, words.at + i, *to);
-      }
-    }
-  }
-}
+Liveness liveness(const heap::Heap& heap,
+                  const heap::ObjectSet& live,
+                  const heap::ObjectSet& free,
+                  heap::ObjectRef ref);
 
 }  // namespace heapattach::boehm

@@ -17,20 +17,20 @@ Range words_between(RemoteAddr start, RemoteAddr end) {
   return {{first}, last > first ? last - first : 0};
 }
 
-bool is_end_of(const RootRange& stack, RemoteAddr at) {
+bool is_end_of(const heap::RootRange& stack, RemoteAddr at) {
   return at > stack.range.start && at <= stack.range.end();
 }
 
 class StackScan {
  public:
-  StackScan(std::span<const RootRange> roots,
+  StackScan(std::span<const heap::RootRange> roots,
             std::span<const ThreadRecord> records,
             std::optional<RemoteAddr> stack_bottom,
             pid_t pid)
       : roots_(roots), records_(records), stack_bottom_(stack_bottom), pid_(pid) {}
 
   ScannedStacks scan() {
-    for (const RootRange& root : roots_) {
+    for (const heap::RootRange& root : roots_) {
       if (root.thread != 0) {
         scan_stack(root);
       } else {
@@ -41,7 +41,7 @@ class StackScan {
   }
 
  private:
-  void scan_stack(const RootRange& root) {
+  void scan_stack(const heap::RootRange& root) {
     const auto record = std::find_if(records_.begin(), records_.end(), [&](const ThreadRecord& r) {
       return r.thread == root.thread;
     });
@@ -57,12 +57,12 @@ class StackScan {
     }
   }
 
-  [[nodiscard]] bool is_first(const RootRange& root) const {
+  [[nodiscard]] bool is_first(const heap::RootRange& root) const {
     return root.thread == pid_ || (stack_bottom_ && is_end_of(root, *stack_bottom_));
   }
 
   // The first thread's stack counts even without a record: in a collector without threads.
-  void scan_unknown(const RootRange& root) {
+  void scan_unknown(const heap::RootRange& root) {
     if (is_first(root)) {
       scan_to(root, stack_bottom_);
     } else if (records_.empty()) {
@@ -70,12 +70,12 @@ class StackScan {
     }
   }
 
-  void scan_to(const RootRange& root, std::optional<RemoteAddr> end) {
+  void scan_to(const heap::RootRange& root, std::optional<RemoteAddr> end) {
     keep(root, end && is_end_of(root, *end) ? words_between(root.range.start, *end) : root.range);
   }
 
-  void scan_known(const RootRange& root, const ThreadRecord& record) {
-    RootRange from = root;
+  void scan_known(const heap::RootRange& root, const ThreadRecord& record) {
+    heap::RootRange from = root;
     if (record.blocked_at) {
       const bool is_inside = root.range.contains(*record.blocked_at);
       if (is_inside) from.range = words_between(*record.blocked_at, root.range.end());
@@ -97,7 +97,7 @@ class StackScan {
 
   // Where the next collection would stop scanning. The end that is recorded for the thread may
   // belong to a fiber that has ended: the program updates it only when a collection begins.
-  [[nodiscard]] std::optional<RemoteAddr> end_of(const RootRange& root,
+  [[nodiscard]] std::optional<RemoteAddr> end_of(const heap::RootRange& root,
                                                  const ThreadRecord& record) const {
     if (root.fiber != 0) return root.range.end();
     if (record.alternate_stack && record.alternate_stack->contains(root.range.start)) {
@@ -110,12 +110,12 @@ class StackScan {
 
   // A thread that switches to another fiber is on neither for a moment.
   [[nodiscard]] bool is_a_fibers(RemoteAddr end) const {
-    return std::any_of(roots_.begin(), roots_.end(), [&](const RootRange& root) {
-      return root.kind == RootKind::Fiber && is_end_of(root, end);
+    return std::any_of(roots_.begin(), roots_.end(), [&](const heap::RootRange& root) {
+      return root.kind == heap::RootKind::Fiber && is_end_of(root, end);
     });
   }
 
-  void add_problem(const RootRange& root, std::optional<RemoteAddr> end) {
+  void add_problem(const heap::RootRange& root, std::optional<RemoteAddr> end) {
     found_.problems.push_back(
         fmt::format("the stack pointer of thread {} ({}) is not on the stack that the collector "
                     "scans{}",
@@ -123,16 +123,16 @@ class StackScan {
                     end ? fmt::format(", which ends at {}", *end) : std::string()));
   }
 
-  static RootRange part_of(RootRange root, const Range& range) {
+  static heap::RootRange part_of(heap::RootRange root, const Range& range) {
     root.range = range;
     return root;
   }
-  void keep(const RootRange& root, const Range& range) {
+  void keep(const heap::RootRange& root, const Range& range) {
     found_.ranges.push_back(part_of(root, range));
     found_.with_registers.push_back(root.thread);
   }
 
-  std::span<const RootRange> roots_;
+  std::span<const heap::RootRange> roots_;
   std::span<const ThreadRecord> records_;
   std::optional<RemoteAddr> stack_bottom_;
   pid_t pid_;
@@ -140,23 +140,24 @@ class StackScan {
 };
 
 // A stack in an object ends with the object; any other where the heap begins.
-RemoteAddr end_before_heap(const RootRange& stack, const Heap& heap) {
-  if (const auto object = heap.resolve(stack.range.start.value, Heap::From::Stack)) {
+RemoteAddr end_before_heap(const heap::RootRange& stack, const heap::Heap& heap) {
+  if (const auto object = heap.resolve(stack.range.start.value, heap::Heap::From::Stack)) {
     return heap.address(*object) + heap.blocks()[object->block].object_bytes;
   }
   const auto blocks = heap.blocks();
-  const auto next = std::partition_point(
-      blocks.begin(), blocks.end(), [&](const Block& b) { return b.start < stack.range.start; });
+  const auto next = std::partition_point(blocks.begin(), blocks.end(), [&](const heap::Block& b) {
+    return b.start < stack.range.start;
+  });
   return next == blocks.end() ? stack.range.end() : std::min(next->start, stack.range.end());
 }
 
 }  // namespace
 
-std::optional<RemoteAddr> likely_stack_bottom(const Heap& heap,
+std::optional<RemoteAddr> likely_stack_bottom(const heap::Heap& heap,
                                               const Capture& capture,
                                               std::span<const Range> collector_data,
                                               std::span<const Range> excluded,
-                                              const RootRange& stack) {
+                                              const heap::RootRange& stack) {
   const RemoteAddr limit = end_before_heap(stack, heap);
   std::optional<RemoteAddr> bottom;
   for (const Range& range : collector_data) {
@@ -174,7 +175,7 @@ std::optional<RemoteAddr> likely_stack_bottom(const Heap& heap,
   return bottom;
 }
 
-ScannedStacks scan_stacks(std::span<const RootRange> roots,
+ScannedStacks scan_stacks(std::span<const heap::RootRange> roots,
                           std::span<const ThreadRecord> records,
                           std::optional<RemoteAddr> stack_bottom,
                           pid_t pid) {

@@ -37,19 +37,19 @@ Words load(std::span<const std::byte> bytes, std::size_t most) {
 }
 
 // Whether `word`, as number g of a free-list array, points to a list of objects of that size.
-bool is_list_head(const Heap& heap, std::uint64_t word, std::size_t g) {
+bool is_list_head(const heap::Heap& heap, std::uint64_t word, std::size_t g) {
   const auto ref = heap.object_at(word);
   return ref && heap.blocks()[ref->block].object_bytes == std::max<std::size_t>(g, 1) * 16;
 }
 
-bool is_list_array(const Heap& heap, std::span<const std::uint64_t> words) {
+bool is_list_array(const heap::Heap& heap, std::span<const std::uint64_t> words) {
   for (std::size_t g = 0; g < words.size(); ++g) {
     if (words[g] > kLargestCount && !is_list_head(heap, words[g], g)) return false;
   }
   return true;
 }
 
-std::vector<Range> find_list_heads(const Heap& heap, RemoteAddr at, const Words& words) {
+std::vector<Range> find_list_heads(const heap::Heap& heap, RemoteAddr at, const Words& words) {
   std::vector<Range> heads;
   for (std::size_t i = kIdWithin; i + kListWords <= words.size();) {
     const auto array = std::span(words).subspan(i, kListWords);
@@ -76,7 +76,9 @@ struct Candidate {
 
 class CandidateFinder {
  public:
-  CandidateFinder(const Heap& heap, const Capture& capture, std::span<const FrozenThread> threads)
+  CandidateFinder(const heap::Heap& heap,
+                  const Capture& capture,
+                  std::span<const FrozenThread> threads)
       : heap_(heap), capture_(capture), threads_(threads) {}
 
   std::vector<Candidate> find(std::span<const Range> collector_data) {
@@ -94,7 +96,7 @@ class CandidateFinder {
  private:
   // Examines an object, and follows the links in first words while they point to objects of the
   // same size: records with one hash are chained.
-  void follow(ObjectRef ref) {
+  void follow(heap::ObjectRef ref) {
     while (seen_.size() < kMostRecords && seen_.insert(heap_.number(ref)).second) {
       const Words words = load(heap_.contents(ref), kIdWithin);
       const RemoteAddr at = heap_.address(ref);
@@ -117,7 +119,7 @@ class CandidateFinder {
     if (found != threads_.end()) found_.push_back({&*found, at, object});
   }
 
-  const Heap& heap_;
+  const heap::Heap& heap_;
   const Capture& capture_;
   std::span<const FrozenThread> threads_;
   std::unordered_set<std::uint64_t> seen_;
@@ -126,7 +128,7 @@ class CandidateFinder {
 
 class RecordFinder {
  public:
-  RecordFinder(const Heap& heap,
+  RecordFinder(const heap::Heap& heap,
                const Capture& capture,
                const MemoryMap& map,
                std::vector<Candidate> candidates)
@@ -211,7 +213,7 @@ class RecordFinder {
     }
   }
 
-  const Heap& heap_;
+  const heap::Heap& heap_;
   const Capture& capture_;
   const MemoryMap& map_;
   std::vector<Candidate> candidates_;
@@ -220,7 +222,7 @@ class RecordFinder {
 
 }  // namespace
 
-std::vector<ThreadRecord> find_thread_records(const Heap& heap,
+std::vector<ThreadRecord> find_thread_records(const heap::Heap& heap,
                                               const Capture& capture,
                                               std::span<const Range> collector_data,
                                               std::span<const FrozenThread> threads,

@@ -8,8 +8,8 @@
 #include "attach/memory/capture.h"
 #include "attach/process/memory_map.h"
 #include "attach/stop/freeze.h"
-#include "symbols/boehm/heap.h"
-#include "symbols/boehm/root_range.h"
+#include "symbols/heap/heap.h"
+#include "symbols/heap/root_range.h"
 
 namespace heapattach::boehm {
 
@@ -41,7 +41,7 @@ struct ThreadRecord {
 // thread's pthread_t. If one of the known forms fits, all records have that form and set
 // `is_understood`; otherwise, anything that looks like a record counts. Threads that the collector
 // does not know, or has seen exit, have no record.
-std::vector<ThreadRecord> find_thread_records(const Heap& heap,
+std::vector<ThreadRecord> find_thread_records(const heap::Heap& heap,
                                               const Capture& capture,
                                               std::span<const Range> collector_data,
                                               std::span<const FrozenThread> threads,
@@ -50,17 +50,17 @@ std::vector<ThreadRecord> find_thread_records(const Heap& heap,
 // Where the first thread's stack (one of `roots`) ends if there is no symbol for GC_stackbottom:
 // the highest address in the collector's data, outside its tables (`excluded`), that is above the
 // stack pointer and before the next part of the heap. None if there is none.
-std::optional<RemoteAddr> likely_stack_bottom(const Heap& heap,
+std::optional<RemoteAddr> likely_stack_bottom(const heap::Heap& heap,
                                               const Capture& capture,
                                               std::span<const Range> collector_data,
                                               std::span<const Range> excluded,
-                                              const RootRange& stack);
+                                              const heap::RootRange& stack);
 
 // The result of scan_stacks(): the parts of the threads' stacks that the collector scans.
 struct ScannedStacks {
-  std::vector<RootRange> ranges;      // the ranges of `roots`, with stacks cut as described below
-  std::vector<pid_t> with_registers;  // threads whose registers count
-  std::vector<std::string> problems;  // threads whose stacks are not where they should be
+  std::vector<heap::RootRange> ranges;  // the ranges of `roots`, with stacks cut as described below
+  std::vector<pid_t> with_registers;    // threads whose registers count
+  std::vector<std::string> problems;    // threads whose stacks are not where they should be
 };
 
 // Cuts the stacks among `roots`, which extend from a thread's stack pointer to the end of its
@@ -73,7 +73,7 @@ struct ScannedStacks {
 // marker threads among them). But if no thread has a record, we cannot recognise this build's
 // records, and keep all stacks. If a record has an impossible end, the thread's stack is kept whole
 // and reported as a problem.
-ScannedStacks scan_stacks(std::span<const RootRange> roots,
+ScannedStacks scan_stacks(std::span<const heap::RootRange> roots,
                           std::span<const ThreadRecord> records,
                           std::optional<RemoteAddr> stack_bottom,
                           pid_t pid);

@@ -2,6 +2,7 @@
 
 #include "symbols/boehm/heap.h"
 #include "symbols/boehm/marking_rules.h"
+#include "symbols/heap/heap.h"
 
 // The description of an array's elements (typd_mlc.c, complex_descriptor) is a tree:
 //
@@ -24,7 +25,8 @@ constexpr std::uint64_t kAddressLimit = std::uint64_t{1} << 47;
 
 class ArrayReader {
  public:
-  ArrayReader(const Heap& heap, ScannedWords& words) : heap_(heap), words_(words) {}
+  ArrayReader(const heap::Heap& heap, heap::ScannedWords& words)
+      : heap_(heap), rules_(rules_of(heap)), words_(words) {}
 
   bool read(std::uint64_t description) { return add(RemoteAddr{description}, 0); }
 
@@ -59,22 +61,23 @@ class ArrayReader {
     pieces_ += std::min(count, kMostPieces + 1);
     const std::uint64_t left = words_.count - std::min(words_.count, next_);
     if (pieces_ > kMostPieces || bytes / 8 > left || count > left / (bytes / 8)) return false;
-    const auto pattern = heap_.rules().pattern_of(*descriptor);
+    const auto pattern = rules_.pattern_of(*descriptor);
     if (!pattern) return false;
     words_.elements.push_back({next_, bytes / 8, count, *pattern});
     next_ += count * (bytes / 8);
     return true;
   }
 
-  const Heap& heap_;
-  ScannedWords& words_;
+  const heap::Heap& heap_;
+  const MarkingRules& rules_;
+  heap::ScannedWords& words_;
   std::uint64_t next_ = 0;
   std::uint64_t pieces_ = 0;
 };
 
 }  // namespace
 
-bool follow_array(const Heap& heap, std::uint64_t description, ScannedWords& words) {
+bool follow_array(const heap::Heap& heap, std::uint64_t description, heap::ScannedWords& words) {
   if (!ArrayReader(heap, words).read(description)) {
     words.elements.clear();
     return false;

@@ -17,13 +17,13 @@ constexpr std::size_t kPieceWords = std::size_t{64} << 10U;
 
 using Contents = std::vector<std::vector<std::uint64_t>>;  // of the blocks of a batch
 
-bool is_sane(const boehm::Block& block) {
+bool is_sane(const heap::Block& block) {
   return block.object_bytes >= kSmallestFiber && block.object_bytes <= kLargestFiber &&
          block.object_bytes % 8 == 0 && block.objects <= kLargestBlock / block.object_bytes &&
          !block.is_atomic();
 }
 
-void visit_batch(std::span<const boehm::Block* const> batch,
+void visit_batch(std::span<const heap::Block* const> batch,
                  const MemoryReader& memory,
                  Contents& contents,
                  const VisitObject& visit) {
@@ -70,13 +70,13 @@ const Object* Objects::find(std::uint64_t at, const Object& from) const {
   return found != end() && found->at.value == at ? &*found : nullptr;
 }
 
-void each_object(const boehm::BlockIndex& index,
+void each_object(const heap::BlockIndex& index,
                  const MemoryReader& memory,
                  const ChooseBlock& choose,
                  const VisitObject& visit) {
-  std::vector<const boehm::Block*> batch;
+  std::vector<const heap::Block*> batch;
   Contents contents(kBatch);
-  for (const boehm::Block& block : index.blocks) {
+  for (const heap::Block& block : index.blocks) {
     if (!is_sane(block) || !choose(block)) continue;
     batch.push_back(&block);
     if (batch.size() < kBatch) continue;
@@ -87,13 +87,13 @@ void each_object(const boehm::BlockIndex& index,
 }
 
 Objects objects_of(const Wanted& wanted,
-                   const boehm::BlockIndex& index,
+                   const heap::BlockIndex& index,
                    const MemoryReader& memory,
                    const ChooseBlock& choose) {
   Objects objects;
   each_object(
       index, memory,
-      [&](const boehm::Block& block) {
+      [&](const heap::Block& block) {
         return objects.size() < wanted.most && block.object_bytes >= wanted.bytes && choose(block);
       },
       [&](RemoteAddr at, Words words) {

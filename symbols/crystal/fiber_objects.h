@@ -8,9 +8,9 @@
 
 #include "attach/memory/memory_reader.h"
 #include "attach/process/memory_map.h"
-#include "symbols/boehm/blocks.h"
 #include "symbols/boehm/size_classes.h"
 #include "symbols/crystal/fibers.h"
+#include "symbols/heap/blocks.h"
 
 // The objects that may be fibers: shared by the code that learns their layout and the code that
 // finds them.
@@ -66,12 +66,12 @@ class Objects {
   std::vector<std::vector<std::uint64_t>> pieces_;  // none of them ever grows into other memory
 };
 
-using ChooseBlock = std::function<bool(const boehm::Block&)>;
+using ChooseBlock = std::function<bool(const heap::Block&)>;
 using VisitObject = std::function<void(RemoteAddr at, Words words)>;
 
 // Calls `visit` for each object, in use or free, whose size is plausible for a fiber, in the
 // blocks that `choose` accepts.
-void each_object(const boehm::BlockIndex& index,
+void each_object(const heap::BlockIndex& index,
                  const MemoryReader& memory,
                  const ChooseBlock& choose,
                  const VisitObject& visit);
@@ -85,7 +85,7 @@ struct Wanted {
 // The first words of the objects with this id, including free slots and anything else that starts
 // with the same word.
 Objects objects_of(const Wanted& wanted,
-                   const boehm::BlockIndex& index,
+                   const heap::BlockIndex& index,
                    const MemoryReader& memory,
                    const ChooseBlock& choose);
 
@@ -94,7 +94,7 @@ std::uint64_t needed_bytes(const FiberLayout& layout);
 
 // Learns the layout from the objects themselves, using only those with `id` if it is given.
 FiberLayout learn_layout(std::optional<std::uint32_t> id,
-                         const boehm::BlockIndex& index,
+                         const heap::BlockIndex& index,
                          const MemoryReader& memory,
                          const MemoryMap& map);
 

@@ -18,17 +18,17 @@ namespace {
 constexpr std::uint64_t kLargestStack = 1ULL << 30U;
 
 // The block around the address; null if there is none.
-const boehm::Block* block_around(const boehm::BlockIndex& index, std::uint64_t address) {
+const heap::Block* block_around(const heap::BlockIndex& index, std::uint64_t address) {
   const auto behind =
       std::partition_point(index.blocks.begin(), index.blocks.end(),
-                           [&](const boehm::Block& b) { return b.start.value <= address; });
+                           [&](const heap::Block& b) { return b.start.value <= address; });
   return behind == index.blocks.begin() ? nullptr : &*std::prev(behind);
 }
 
 // The sizes of the objects, not in `objects`, that those in `objects` link to.
 std::set<std::uint64_t> sizes_of_neighbours(const Objects& objects,
                                             const FiberLayout& layout,
-                                            const boehm::BlockIndex& index) {
+                                            const heap::BlockIndex& index) {
   std::set<std::uint64_t> sizes;
   for (const Object& object : objects) {
     for (const auto& link : {layout.next, layout.previous}) {
@@ -45,7 +45,7 @@ std::set<std::uint64_t> sizes_of_neighbours(const Objects& objects,
 // larger (size_classes.h). The links show which sizes exist: reading objects of all possible sizes
 // would make the pause longer.
 Objects all_objects(const FiberLayout& layout,
-                    const boehm::BlockIndex& index,
+                    const heap::BlockIndex& index,
                     const MemoryReader& memory) {
   const Wanted wanted{*layout.type_id, needed_bytes(layout)};
   const auto may_hold = [&](std::uint64_t bytes) {
@@ -55,13 +55,13 @@ Objects all_objects(const FiberLayout& layout,
   std::set<std::uint64_t> sizes{layout.object_bytes};
   std::set<std::uint64_t> done;
   while (!sizes.empty()) {
-    objects.merge(objects_of(wanted, index, memory, [&](const boehm::Block& block) {
+    objects.merge(objects_of(wanted, index, memory, [&](const heap::Block& block) {
       return sizes.count(block.object_bytes) != 0;
     }));
     done.merge(sizes);
     sizes.clear();
     if (objects.empty() || !layout.next) {
-      for (const boehm::Block& block : index.blocks) sizes.insert(block.object_bytes);
+      for (const heap::Block& block : index.blocks) sizes.insert(block.object_bytes);
     } else {
       sizes = sizes_of_neighbours(objects, layout, index);
     }
@@ -191,7 +191,7 @@ class Fibers {
 }  // namespace
 
 std::vector<FiberStack> suspended_fibers(const FiberLayout& layout,
-                                         const boehm::BlockIndex& index,
+                                         const heap::BlockIndex& index,
                                          const MemoryReader& memory,
                                          const MemoryMap& map,
                                          std::span<const FrozenThread> threads) {

@@ -9,8 +9,8 @@
 #include "attach/memory/memory_reader.h"
 #include "attach/process/memory_map.h"
 #include "attach/stop/freeze.h"
-#include "symbols/boehm/blocks.h"
 #include "symbols/crystal/type_table.h"
+#include "symbols/heap/blocks.h"
 
 namespace heapattach::crystal {
 
@@ -41,7 +41,7 @@ struct FiberStack {
 // word that is the start of a fiber's stack, one that is its end, and one that points into it. May
 // be used on a running target: inconsistent results are detected and dropped.
 FiberLayout learn_fibers(const TypeTable& types,
-                         const boehm::BlockIndex& index,
+                         const heap::BlockIndex& index,
                          const MemoryReader& memory,
                          const MemoryMap& map);
 
@@ -50,7 +50,7 @@ FiberLayout learn_fibers(const TypeTable& types,
 // `layout` first if it is empty. Takes time linear in the number of objects of about the size of a
 // Fiber; the size can vary because the collector rounds requests up differently.
 std::vector<FiberStack> suspended_fibers(const FiberLayout& layout,
-                                         const boehm::BlockIndex& index,
+                                         const heap::BlockIndex& index,
                                          const MemoryReader& memory,
                                          const MemoryMap& map,
                                          std::span<const FrozenThread> threads);

@@ -36,7 +36,7 @@ bool is_zero(std::span<const std::byte> bytes, std::uint64_t from, std::uint64_t
   return true;
 }
 
-bool is_string(const boehm::Block& block, std::span<const std::byte> contents) {
+bool is_string(const heap::Block& block, std::span<const std::byte> contents) {
   if (!block.is_atomic() || contents.size() < kStringHeader + 1) return false;
   const std::uint64_t bytes = number_at(contents, 4);
   const std::uint64_t length = number_at(contents, 8);
@@ -131,10 +131,10 @@ HeaderCheck::HeaderCheck(const TypeTable& types, bool has_numbers) {
   }
 }
 
-const Type* HeaderCheck::type_of(const boehm::Block& block,
+const Type* HeaderCheck::type_of(const heap::Block& block,
                                  std::span<const std::byte> contents) const {
   // Crystal's objects are never in malloc's memory.
-  if (contents.size() < 8 || block.is_uncollectable() || (block.flags & boehm::kChunk) != 0) {
+  if (contents.size() < 8 || block.is_uncollectable() || (block.flags & heap::kChunk) != 0) {
     return nullptr;
   }
   const std::uint32_t id = number_at(contents, 0);
@@ -144,7 +144,7 @@ const Type* HeaderCheck::type_of(const boehm::Block& block,
 }
 
 bool HeaderCheck::fits(const Entry& entry,
-                       const boehm::Block& block,
+                       const heap::Block& block,
                        std::span<const std::byte> contents) {
   if (entry.is_string) return is_string(block, contents);
   if (entry.is_array && !may_be_array(contents)) return false;

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "symbols/boehm/blocks.h"
 #include "symbols/crystal/type_table.h"
+#include "symbols/heap/blocks.h"
 
 namespace heapattach::crystal {
 
@@ -24,7 +24,7 @@ class HeaderCheck {
 
   // Null if the object is not an instance of a type in the table. `contents` starts with the
   // object's first byte and may be shorter than the object.
-  [[nodiscard]] const Type* type_of(const boehm::Block& block,
+  [[nodiscard]] const Type* type_of(const heap::Block& block,
                                     std::span<const std::byte> contents) const;
 
  private:
@@ -39,7 +39,7 @@ class HeaderCheck {
   };
 
   [[nodiscard]] static bool fits(const Entry& entry,
-                                 const boehm::Block& block,
+                                 const heap::Block& block,
                                  std::span<const std::byte> contents);
 
   std::vector<Entry> by_id_;

@@ -131,12 +131,12 @@ std::optional<std::uint64_t> offset_of(const Type& type,
 }
 
 // From the fields of type information; needs an object only for the size.
-FiberLayout layout_of(const Type& type, const boehm::BlockIndex& index) {
+FiberLayout layout_of(const Type& type, const heap::BlockIndex& index) {
   FiberLayout layout;
   const auto top = offset_of(type, {"@context.@stack_top"});
   const auto bottom = offset_of(type, {"@stack.@bottom", "@stack_bottom"});
   if (!top || !bottom || !type.instance_bytes) return layout;
-  for (const boehm::Block& block : index.blocks) {
+  for (const heap::Block& block : index.blocks) {
     const bool fits = block.object_bytes > *type.instance_bytes &&
                       boehm::may_hold_request(block.object_bytes, *type.instance_bytes) &&
                       !block.is_atomic();
@@ -161,7 +161,7 @@ struct Commonest {
 };
 
 std::optional<Commonest> commonest_shape(std::optional<std::uint32_t> id,
-                                         const boehm::BlockIndex& index,
+                                         const heap::BlockIndex& index,
                                          const MemoryReader& memory,
                                          const MemoryMap& map) {
   constexpr int kEnough = 200;
@@ -174,7 +174,7 @@ std::optional<Commonest> commonest_shape(std::optional<std::uint32_t> id,
   std::map<Shape, Votes> votes;
   int seen = 0;
   each_object(
-      index, memory, [&](const boehm::Block&) { return seen < kEnough; },
+      index, memory, [&](const heap::Block&) { return seen < kEnough; },
       [&](RemoteAddr, Words words) {
         if (id && id_of(words) != *id) return;
         const auto shape = shape_of(words, stacks);
@@ -211,7 +211,7 @@ bool is_string(RemoteAddr at, const MemoryReader& memory) {
 }
 
 FiberLayout learn_layout(std::optional<std::uint32_t> id,
-                         const boehm::BlockIndex& index,
+                         const heap::BlockIndex& index,
                          const MemoryReader& memory,
                          const MemoryMap& map) {
   constexpr std::size_t kEnough = 1000;
@@ -225,7 +225,7 @@ FiberLayout learn_layout(std::optional<std::uint32_t> id,
   layout.stack_top = shape.stack_top;
   layout.stack_bottom = shape.stack_bottom;
   const Wanted wanted{shape.id, layout.object_bytes, kEnough};
-  const Objects objects = objects_of(wanted, index, memory, [&](const boehm::Block& block) {
+  const Objects objects = objects_of(wanted, index, memory, [&](const heap::Block& block) {
     return may_be_fiber(block.object_bytes, layout.object_bytes);
   });
   learn_links(objects, layout);
@@ -234,7 +234,7 @@ FiberLayout learn_layout(std::optional<std::uint32_t> id,
 }
 
 FiberLayout learn_fibers(const TypeTable& types,
-                         const boehm::BlockIndex& index,
+                         const heap::BlockIndex& index,
                          const MemoryReader& memory,
                          const MemoryMap& map) {
   const Type* type = types.find("Fiber");

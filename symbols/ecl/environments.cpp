@@ -23,7 +23,7 @@ std::vector<std::uint64_t> read_words(RemoteAddr at,
 
 class Finder {
  public:
-  Finder(std::span<const boehm::Block> blocks, const MemoryReader& memory)
+  Finder(std::span<const heap::Block> blocks, const MemoryReader& memory)
       : blocks_(blocks), memory_(memory) {}
 
   // The environment of the process at `process`; nothing if it does not point back.
@@ -46,9 +46,9 @@ class Finder {
   [[nodiscard]] std::uint64_t atomic_bytes(std::uint64_t at) const {
     const auto after = std::upper_bound(
         blocks_.begin(), blocks_.end(), RemoteAddr{at},
-        [](RemoteAddr word, const boehm::Block& block) { return word < block.start; });
+        [](RemoteAddr word, const heap::Block& block) { return word < block.start; });
     if (after == blocks_.begin()) return 0;
-    const boehm::Block& block = *(after - 1);
+    const heap::Block& block = *(after - 1);
     const std::uint64_t offset = at - block.start.value;
     const bool is_start = block.object_bytes != 0 && offset % block.object_bytes == 0 &&
                           offset / block.object_bytes < block.objects;
@@ -70,19 +70,19 @@ class Finder {
     return Range{RemoteAddr{start}, std::min(used, bytes)};
   }
 
-  std::span<const boehm::Block> blocks_;
+  std::span<const heap::Block> blocks_;
   const MemoryReader& memory_;
 };
 
 }  // namespace
 
 std::vector<Environment> environments(const Facts& facts,
-                                      std::span<const boehm::Block> blocks,
+                                      std::span<const heap::Block> blocks,
                                       const MemoryReader& memory) {
   std::vector<Environment> found;
   const auto process = static_cast<std::uint8_t>(facts.symbol + kProcess);
   const Finder finder(blocks, memory);
-  for (const boehm::Block& block : blocks) {
+  for (const heap::Block& block : blocks) {
     if (block.is_atomic() || !runtimes::fits(block.object_bytes, facts.size_of(process))) continue;
     const auto words = read_words(block.start, block.objects * block.object_bytes, memory);
     for (std::uint64_t i = 0; i < block.objects && !words.empty(); ++i) {

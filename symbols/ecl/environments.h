@@ -6,8 +6,8 @@
 
 #include "attach/memory/memory_reader.h"
 #include "attach/process/memory_map.h"
-#include "symbols/boehm/blocks.h"
 #include "symbols/ecl/facts.h"
+#include "symbols/heap/blocks.h"
 
 namespace heapattach::ecl {
 
@@ -22,7 +22,7 @@ struct Environment {
 // back to it. A stack in it is three words: its start, its top, and its limit, all in one atomic
 // object. `blocks` are those of the heap's index, sorted.
 [[nodiscard]] std::vector<Environment> environments(const Facts& facts,
-                                                    std::span<const boehm::Block> blocks,
+                                                    std::span<const heap::Block> blocks,
                                                     const MemoryReader& memory);
 
 }  // namespace heapattach::ecl

@@ -28,7 +28,7 @@ class Namer {
   void run() {
     std::vector<Part> found;
     std::vector<std::pair<std::uint64_t, ShapeNumber>> said;
-    for_each([&](boehm::ObjectRef ref) {
+    for_each([&](heap::ObjectRef ref) {
       const auto shape = objects_.read(ref, found);
       if (shape) said.emplace_back(heap_.number(ref), *shape);
     });
@@ -46,12 +46,12 @@ class Namer {
   template <class Visit>
   void for_each(const Visit& visit) const {
     const auto blocks = static_cast<std::uint32_t>(heap_.blocks().size());
-    boehm::for_each_object(heap_, view_.listed(), 0, blocks, visit);
+    heap::for_each_object(heap_, view_.listed(), 0, blocks, visit);
   }
 
   void name_conses() {
     const ShapeNumber cons = names_.intern({.name = "cons", .words = {{0, "car"}, {8, "cdr"}}});
-    for_each([&](boehm::ObjectRef from) {
+    for_each([&](heap::ObjectRef from) {
       heap_.for_each_word(from, [&](std::uint64_t, std::uint64_t word) {
         const auto to = view_.object_at(cons_of(word));
         if (!to || names_.has(heap_.number(*to))) return;
@@ -81,7 +81,7 @@ class Namer {
 
   const Facts& facts_;
   const runtimes::HeapView& view_;
-  const boehm::Heap& heap_;
+  const heap::Heap& heap_;
   ObjectNames& names_;
   Objects objects_;
   runtimes::Parts parts_;

@@ -39,8 +39,8 @@ std::uint64_t Objects::word(const Candidate& object, std::uint64_t index) const 
   return view_.word(object.at + index * 8).value_or(0);
 }
 
-std::optional<Objects::Candidate> Objects::candidate(boehm::ObjectRef ref) const {
-  const boehm::Block& block = view_.heap().blocks()[ref.block];
+std::optional<Objects::Candidate> Objects::candidate(heap::ObjectRef ref) const {
+  const heap::Block& block = view_.heap().blocks()[ref.block];
   const std::uint64_t header = view_.heap().word_at(ref, 0).value_or(0);
   Candidate object{.at = view_.heap().address(ref).value,
                    .bytes = block.object_bytes,
@@ -73,7 +73,7 @@ bool Objects::has_values(const Candidate& object) const {
   return true;
 }
 
-std::optional<runtimes::ShapeNumber> Objects::read(boehm::ObjectRef ref, Parts& parts) {
+std::optional<runtimes::ShapeNumber> Objects::read(heap::ObjectRef ref, Parts& parts) {
   const auto object = candidate(ref);
   if (!object || !has_size(*object) || !has_values(*object)) return std::nullopt;
   if (object->number == facts_.symbol + kInstance) return read_instance(*object, parts);
@@ -81,8 +81,8 @@ std::optional<runtimes::ShapeNumber> Objects::read(boehm::ObjectRef ref, Parts& 
   return shape_of(*object->type);
 }
 
-bool Objects::is_cons(boehm::ObjectRef ref) const {
-  const boehm::Block& block = view_.heap().blocks()[ref.block];
+bool Objects::is_cons(heap::ObjectRef ref) const {
+  const heap::Block& block = view_.heap().blocks()[ref.block];
   if (block.object_bytes != 16 || block.is_atomic()) return false;
   return is_value(view_, view_.heap().word_at(ref, 0).value_or(0)) &&
          is_value(view_, view_.heap().word_at(ref, 8).value_or(0));

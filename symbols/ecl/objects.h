@@ -23,10 +23,10 @@ class Objects {
       : facts_(facts), view_(view), names_(names) {}
 
   // The shape of the object; nothing if it does not contain a type. Adds its parts to `parts`.
-  [[nodiscard]] std::optional<runtimes::ShapeNumber> read(boehm::ObjectRef ref,
+  [[nodiscard]] std::optional<runtimes::ShapeNumber> read(heap::ObjectRef ref,
                                                           std::vector<runtimes::Part>& parts);
   // Whether it is a cons, which has no type: an object of exactly two values.
-  [[nodiscard]] bool is_cons(boehm::ObjectRef ref) const;
+  [[nodiscard]] bool is_cons(heap::ObjectRef ref) const;
 
  private:
   using ShapeNumber = runtimes::ShapeNumber;
@@ -44,7 +44,7 @@ class Objects {
     ShapeNumber slots = 0;
   };
 
-  [[nodiscard]] std::optional<Candidate> candidate(boehm::ObjectRef ref) const;
+  [[nodiscard]] std::optional<Candidate> candidate(heap::ObjectRef ref) const;
   [[nodiscard]] bool has_size(const Candidate& object) const;
   [[nodiscard]] bool has_values(const Candidate& object) const;
   [[nodiscard]] std::uint64_t word(const Candidate& object, std::uint64_t index) const;

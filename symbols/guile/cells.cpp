@@ -65,8 +65,8 @@ Shape vector_shape() {
 Cells::Cells(const Facts& facts, const runtimes::HeapView& view, runtimes::ObjectNames& names)
     : facts_(facts), view_(view), names_(names), vtables_(facts, view) {}
 
-Cell Cells::cell_of(boehm::ObjectRef ref) const {
-  const boehm::Block& block = view_.heap().blocks()[ref.block];
+Cell Cells::cell_of(heap::ObjectRef ref) const {
+  const heap::Block& block = view_.heap().blocks()[ref.block];
   return {.at = view_.heap().address(ref).value,
           .bytes = block.object_bytes,
           .tag = view_.heap().word_at(ref, 0).value_or(0),
@@ -85,12 +85,12 @@ bool Cells::are_values(const Cell& cell, std::uint64_t first, std::uint64_t coun
   return true;
 }
 
-bool Cells::is_pair(boehm::ObjectRef ref) const {
+bool Cells::is_pair(heap::ObjectRef ref) const {
   const Cell cell = cell_of(ref);
   return cell.bytes == 16 && !cell.is_atomic && is_pair_word(cell.tag) && are_values(cell, 0, 2);
 }
 
-Cells::Found Cells::read(boehm::ObjectRef ref, Parts& parts) {
+Cells::Found Cells::read(heap::ObjectRef ref, Parts& parts) {
   const Cell cell = cell_of(ref);
   if (is_pair_word(cell.tag)) return std::nullopt;
   if (is_struct_word(cell.tag)) return read_struct(cell, parts);

@@ -31,17 +31,17 @@ class Cells {
   Cells(const Facts& facts, const runtimes::HeapView& view, runtimes::ObjectNames& names);
 
   // The shape of the object; nothing if it is not such a cell. Adds its parts to `parts`.
-  [[nodiscard]] std::optional<runtimes::ShapeNumber> read(boehm::ObjectRef ref,
+  [[nodiscard]] std::optional<runtimes::ShapeNumber> read(heap::ObjectRef ref,
                                                           std::vector<runtimes::Part>& parts);
   // Whether it is a pair, which has no tag: an object of exactly two values.
-  [[nodiscard]] bool is_pair(boehm::ObjectRef ref) const;
+  [[nodiscard]] bool is_pair(heap::ObjectRef ref) const;
 
  private:
   using ShapeNumber = runtimes::ShapeNumber;
   using Found = std::optional<ShapeNumber>;
   using Parts = std::vector<runtimes::Part>;
 
-  [[nodiscard]] Cell cell_of(boehm::ObjectRef ref) const;
+  [[nodiscard]] Cell cell_of(heap::ObjectRef ref) const;
   Found read_struct(const Cell& cell, Parts& parts);
   Found read_fixed(const Cell& cell, Parts& parts);
   Found read_array(const Cell& cell);

@@ -27,12 +27,12 @@ class Namer {
 
   void run() {
     std::vector<Part> found;
-    for_each([&](boehm::ObjectRef ref) {
+    for_each([&](heap::ObjectRef ref) {
       if (!is_unnamed(ref)) return;
       if (const auto shape = cells_.read(ref, found)) names_.set(heap_.number(ref), *shape);
     });
     for (const Part& part : found) name_part(part);
-    for_each([&](boehm::ObjectRef ref) {
+    for_each([&](heap::ObjectRef ref) {
       if (is_unnamed(ref) && cells_.is_pair(ref)) names_.set(heap_.number(ref), pair_);
     });
     parts_.name_memory();
@@ -42,9 +42,9 @@ class Namer {
   template <class Visit>
   void for_each(const Visit& visit) const {
     const auto blocks = static_cast<std::uint32_t>(heap_.blocks().size());
-    boehm::for_each_object(heap_, view_.listed(), 0, blocks, visit);
+    heap::for_each_object(heap_, view_.listed(), 0, blocks, visit);
   }
-  [[nodiscard]] bool is_unnamed(boehm::ObjectRef ref) const {
+  [[nodiscard]] bool is_unnamed(heap::ObjectRef ref) const {
     return !names_.has(heap_.number(ref));
   }
 
@@ -74,7 +74,7 @@ class Namer {
   }
 
   const runtimes::HeapView& view_;
-  const boehm::Heap& heap_;
+  const heap::Heap& heap_;
   ObjectNames& names_;
   Cells cells_;
   runtimes::Parts parts_;

@@ -44,14 +44,14 @@ std::optional<Range> stack_of(const Registers& where,
 }  // namespace
 
 std::vector<Range> machine_stacks(const Facts& facts,
-                                  std::span<const boehm::Block> blocks,
+                                  std::span<const heap::Block> blocks,
                                   const MemoryReader& memory,
                                   const MemoryMap& map) {
   const Registers& where = facts.leads_to_slots ? kOf22 : kOf30;
   std::vector<Range> found;
-  for (const boehm::Block& block : blocks) {
-    const bool is_of_kind = facts.leads_to_slots ? block.kind == boehm::kNormal
-                                                 : block.kind > boehm::kAtomicUncollectable;
+  for (const heap::Block& block : blocks) {
+    const bool is_of_kind = facts.leads_to_slots ? block.kind == heap::kNormal
+                                                 : block.kind > heap::kAtomicUncollectable;
     if (!is_of_kind || block.object_bytes < where.least_bytes ||
         block.object_bytes > where.most_bytes) {
       continue;

@@ -5,8 +5,8 @@
 
 #include "attach/memory/memory_reader.h"
 #include "attach/process/memory_map.h"
-#include "symbols/boehm/blocks.h"
 #include "symbols/guile/facts.h"
+#include "symbols/heap/blocks.h"
 
 namespace heapattach::guile {
 
@@ -15,7 +15,7 @@ namespace heapattach::guile {
 // threads.c). A stack is found through the machine's registers in the heap, which must agree with
 // each other: the stack's ends, its size, and the pointers into it.
 [[nodiscard]] std::vector<Range> machine_stacks(const Facts& facts,
-                                                std::span<const boehm::Block> blocks,
+                                                std::span<const heap::Block> blocks,
                                                 const MemoryReader& memory,
                                                 const MemoryMap& map);
 

@@ -6,17 +6,19 @@
 
 #include <fmt/format.h>
 
+#include "symbols/boehm/blocks.h"
 #include "symbols/boehm/layout.h"
+#include "symbols/heap/roots.h"
 #include "symbols/malloc/live.h"
 
 namespace heapattach::glibc {
 
 namespace {
 
-using boehm::Block;
-using boehm::LiveSet;
-using boehm::ObjectRef;
-using boehm::ObjectSet;
+using heap::Block;
+using heap::LiveSet;
+using heap::ObjectRef;
+using heap::ObjectSet;
 
 // Of whole pages.
 Range memory_of(const Block& block) {
@@ -26,8 +28,8 @@ Range memory_of(const Block& block) {
 }
 
 ObjectSet renumbered(const ObjectSet& set,
-                     const boehm::Heap& from,
-                     const boehm::Heap& both,
+                     const heap::Heap& from,
+                     const heap::Heap& both,
                      const BothBlocks& blocks) {
   ObjectSet numbered(both);
   for (std::uint32_t block = 0; block < from.blocks().size(); ++block) {
@@ -44,7 +46,7 @@ ObjectSet renumbered(const ObjectSet& set,
 class SecondMark {
  public:
   SecondMark(const LiveSet& collector,
-             const boehm::Heap& both,
+             const heap::Heap& both,
              const ObjectSet& never,
              unsigned workers)
       : collector_(collector),
@@ -60,7 +62,7 @@ class SecondMark {
     });
   }
 
-  void trace(std::span<const boehm::RootWords> words) { marker_.trace(words, {}); }
+  void trace(std::span<const heap::RootWords> words) { marker_.trace(words, {}); }
 
   // The marker scans these only where the collector would.
   void trace_found() {
@@ -135,7 +137,7 @@ class SecondMark {
   template <class IsWanted>
   void trace_objects(const IsWanted& is_wanted) {
     constexpr std::size_t kAtOnce = std::size_t{1} << 16;
-    std::vector<boehm::RootWords> words;
+    std::vector<heap::RootWords> words;
     const auto blocks = static_cast<std::uint32_t>(both_.blocks().size());
     for (std::uint32_t block = 0; block < blocks; ++block) {
       if (both_.is_chunk(block)) continue;
@@ -148,7 +150,7 @@ class SecondMark {
           words.back().bytes = {words.back().bytes.data(),
                                 words.back().bytes.size() + bytes.size()};
         } else if (!bytes.empty()) {
-          words.push_back({bytes, boehm::Heap::From::Heap, both_.address(ref)});
+          words.push_back({bytes, heap::Heap::From::Heap, both_.address(ref)});
         }
         adjoins = !bytes.empty();
       }
@@ -160,16 +162,15 @@ class SecondMark {
   }
 
   const LiveSet& collector_;
-  const boehm::Heap& both_;
-  boehm::Marker marker_;
+  const heap::Heap& both_;
+  heap::Marker marker_;
   ObjectSet entered_;  // of the collector: whose words were followed
   ObjectSet chained_;  // found without the marker
 };
 
 }  // namespace
 
-Result<BothBlocks> join_blocks(const boehm::BlockIndex& collector,
-                               const boehm::BlockIndex& malloc) {
+Result<BothBlocks> join_blocks(const heap::BlockIndex& collector, const heap::BlockIndex& malloc) {
   BothBlocks both;
   both.index.blocks.reserve(collector.blocks.size() + malloc.blocks.size());
   both.of_collector.reserve(collector.blocks.size());
@@ -200,7 +201,7 @@ Result<BothBlocks> join_blocks(const boehm::BlockIndex& collector,
   return both;
 }
 
-std::vector<Range> memory_of(const boehm::BlockIndex& collector) {
+std::vector<Range> memory_of(const heap::BlockIndex& collector) {
   std::vector<Range> ranges = collector.free;
   ranges.reserve(ranges.size() + collector.blocks.size());
   for (const Block& block : collector.blocks) ranges.push_back(memory_of(block));
@@ -221,8 +222,8 @@ std::vector<Range> without(Range range, std::span<const Range> holes) {
 }
 
 LiveSet renumber(LiveSet found,
-                 const boehm::Heap& from,
-                 const boehm::Heap& both,
+                 const heap::Heap& from,
+                 const heap::Heap& both,
                  const BothBlocks& blocks) {
   found.live = renumbered(found.live, from, both, blocks);
   found.free = renumbered(found.free, from, both, blocks);
@@ -230,21 +231,21 @@ LiveSet renumber(LiveSet found,
   for (auto* refs : {&found.uncollectable, &found.tables, &found.finalizable}) {
     for (ObjectRef& ref : *refs) move(ref);
   }
-  for (boehm::CollectorObject& own : found.own) move(own.ref);
+  for (heap::OwnObject& own : found.own) move(own.ref);
   return found;
 }
 
 LiveSet find_live_beside(const LiveSet& collector,
-                         const boehm::Heap& both,
+                         const heap::Heap& both,
                          const Capture& capture,
-                         std::vector<boehm::RootRange> roots,
+                         std::vector<heap::RootRange> roots,
                          std::span<const FrozenThread> threads,
                          unsigned workers) {
   ObjectSet never = collector.free;
   never.add(collector.live);
   SecondMark mark(collector, both, never, workers);
   RootsOfThreads of_threads = words_of(threads);
-  std::vector<boehm::RootWords> words = boehm::root_words(roots, capture);
+  std::vector<heap::RootWords> words = heap::root_words(roots, capture);
   words.insert(words.end(), of_threads.words.begin(), of_threads.words.end());
   mark.trace(words);
   mark.trace_live();
@@ -252,7 +253,6 @@ LiveSet find_live_beside(const LiveSet& collector,
   return {std::move(mark).take_live(),
           collector.free,
           std::move(roots),
-          {},
           std::move(of_threads.stopped),
           {},
           {},

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attach/stop/freeze.h"
-#include "symbols/boehm/live.h"
+#include "symbols/heap/live_set.h"
 #include "symbols/malloc/heap.h"
 
 // A process with a collector and with malloc: two heaps read as one, so that a path may lead from
@@ -25,32 +25,32 @@ namespace heapattach::glibc {
 
 // The blocks of both heaps.
 struct BothBlocks {
-  boehm::BlockIndex index;                  // has only `blocks`
+  heap::BlockIndex index;                   // has only `blocks`
   std::vector<std::uint32_t> of_collector;  // for each of the collector's blocks its place there
 };
 
 // Malformed if an allocation lies in a block of the collector.
-Result<BothBlocks> join_blocks(const boehm::BlockIndex& collector, const boehm::BlockIndex& malloc);
+Result<BothBlocks> join_blocks(const heap::BlockIndex& collector, const heap::BlockIndex& malloc);
 
 // The memory of the collector's blocks, in use or free, with neighbours joined, sorted.
-std::vector<Range> memory_of(const boehm::BlockIndex& collector);
+std::vector<Range> memory_of(const heap::BlockIndex& collector);
 
 // `range` without the parts in `holes` (sorted, disjoint).
 std::vector<Range> without(Range range, std::span<const Range> holes);
 
 // `found` in the collector's heap `from`, as of the heap of both.
-boehm::LiveSet renumber(boehm::LiveSet found,
-                        const boehm::Heap& from,
-                        const boehm::Heap& both,
-                        const BothBlocks& blocks);
+heap::LiveSet renumber(heap::LiveSet found,
+                       const heap::Heap& from,
+                       const heap::Heap& both,
+                       const BothBlocks& blocks);
 
 // What is reachable of malloc's memory, and the objects of the collector that only malloc's memory
 // and other memory that the collector does not scan lead to. `roots` are those of malloc.
-boehm::LiveSet find_live_beside(const boehm::LiveSet& collector,
-                                const boehm::Heap& both,
-                                const Capture& capture,
-                                std::vector<boehm::RootRange> roots,
-                                std::span<const FrozenThread> threads,
-                                unsigned workers);
+heap::LiveSet find_live_beside(const heap::LiveSet& collector,
+                               const heap::Heap& both,
+                               const Capture& capture,
+                               std::vector<heap::RootRange> roots,
+                               std::span<const FrozenThread> threads,
+                               unsigned workers);
 
 }  // namespace heapattach::glibc

@@ -64,12 +64,12 @@ void add_mark_stacks(const std::vector<std::uint64_t>& words,
 
 void add_reclaim_lists(const Capture& capture,
                        const Range& kinds,
-                       const boehm::BlockIndex& index,
+                       const heap::BlockIndex& index,
                        std::vector<Range>& lists) {
   const auto is_block = [&](std::uint64_t word) {
     const auto block = std::lower_bound(
         index.blocks.begin(), index.blocks.end(), word,
-        [](const boehm::Block& one, std::uint64_t at) { return one.start.value < at; });
+        [](const heap::Block& one, std::uint64_t at) { return one.start.value < at; });
     return block != index.blocks.end() && block->start.value == word;
   };
   for (const boehm::ObjectKind& kind : boehm::read_kinds(kinds, capture)) {
@@ -103,7 +103,7 @@ void add_local_stacks(std::span<const FrozenThread> threads, std::vector<Range>&
 std::vector<Range> collector_lists(const Capture& capture,
                                    std::span<const Range> collector_data,
                                    const std::optional<Range>& kinds,
-                                   const boehm::BlockIndex& index,
+                                   const heap::BlockIndex& index,
                                    std::span<const FrozenThread> threads) {
   std::vector<Range> lists;
   add_mark_stacks(words_of(capture, collector_data), collector_data, lists);

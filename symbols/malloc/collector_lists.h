@@ -6,7 +6,7 @@
 
 #include "attach/memory/capture.h"
 #include "attach/stop/freeze.h"
-#include "symbols/boehm/blocks.h"
+#include "symbols/heap/blocks.h"
 
 // Memory of a collector that is not in its heap and still references objects, whether they are
 // alive or not: what a collection has left there. None of it keeps malloc's memory alive, because
@@ -24,7 +24,7 @@ namespace heapattach::glibc {
 std::vector<Range> collector_lists(const Capture& capture,
                                    std::span<const Range> collector_data,
                                    const std::optional<Range>& kinds,
-                                   const boehm::BlockIndex& index,
+                                   const heap::BlockIndex& index,
                                    std::span<const FrozenThread> threads);
 
 }  // namespace heapattach::glibc

@@ -74,15 +74,15 @@ void check(const Account& account, std::vector<std::string>& problems) {
   }
 }
 
-void list_blocks(const Walked& walked, const Account& account, boehm::BlockIndex& index) {
+void list_blocks(const Walked& walked, const Account& account, heap::BlockIndex& index) {
   for (const Chunk& chunk : walked.chunks) {
     if (chunk.state != ChunkState::InUse && chunk.state != ChunkState::Mapped) continue;
-    boehm::Block block;
+    heap::Block block;
     block.start = chunk.payload();
     block.object_bytes = chunk.usable();
     block.descriptor = block.object_bytes;
     block.objects = 1;
-    block.flags = boehm::kChunk;
+    block.flags = heap::kChunk;
     index.blocks.push_back(block);
   }
   index.free_bytes = account.free_bytes();

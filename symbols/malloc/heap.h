@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "attach/process/memory_map.h"
-#include "symbols/boehm/blocks.h"
+#include "symbols/heap/blocks.h"
 #include "symbols/malloc/caches.h"
 
 // The heap of glibc's malloc, read from a copy of the process's writable memory: nothing is known
 // before but where the modules have their data, so no symbols are needed.
 //
 // Every chunk that the program has not freed becomes a block of its own with one object, and many
-// blocks share a page (boehm::Layout::shares_pages). So all that works on a collector's heap works
+// blocks share a page (heap::Shape::shares_pages). So all that works on a collector's heap works
 // on this one.
 namespace heapattach::glibc {
 
@@ -49,9 +49,11 @@ struct Account {
   [[nodiscard]] std::uint64_t free_bytes() const;
 };
 
+inline constexpr heap::Shape kShape{.shares_pages = true};
+
 struct Heap {
   Account account;
-  boehm::BlockIndex index;     // a block for each chunk in use
+  heap::BlockIndex index;      // a block for each chunk in use
   std::vector<Range> claimed;  // the memory of malloc, sorted: not a root
   std::vector<Range> states;   // what else is not: main_arena itself, which lies among other data
   CachesFound caches;

@@ -5,12 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "symbols/heap/roots.h"
+
 namespace heapattach::glibc {
 
 namespace {
 
-using boehm::RootKind;
-using boehm::RootRange;
+using heap::RootKind;
+using heap::RootRange;
 
 constexpr std::uint64_t kRedZoneBytes = 128;  // below the stack pointer (System V ABI, x86-64)
 constexpr std::string_view kAnonymous = "(mapped memory)";
@@ -165,7 +167,7 @@ RootsOfThreads words_of(std::span<const FrozenThread> threads) {
     }
   }
   const auto add = [&](std::span<const std::byte> words) {
-    roots.words.push_back({words, boehm::Heap::From::Stack});
+    roots.words.push_back({words, heap::Heap::From::Stack});
   };
   for (const FrozenThread& thread : roots.stopped) {
     add(std::as_bytes(std::span(thread.registers->general)));
@@ -176,21 +178,20 @@ RootsOfThreads words_of(std::span<const FrozenThread> threads) {
   return roots;
 }
 
-boehm::LiveSet find_live(const boehm::Heap& heap,
-                         const Capture& capture,
-                         std::vector<RootRange> roots,
-                         std::span<const FrozenThread> threads,
-                         unsigned workers) {
-  boehm::ObjectSet none(heap);
-  boehm::Marker marker(heap, none, workers);
+heap::LiveSet find_live(const heap::Heap& heap,
+                        const Capture& capture,
+                        std::vector<RootRange> roots,
+                        std::span<const FrozenThread> threads,
+                        unsigned workers) {
+  heap::ObjectSet none(heap);
+  heap::Marker marker(heap, none, workers);
   RootsOfThreads of_threads = words_of(threads);
-  std::vector<boehm::RootWords> words = boehm::root_words(roots, capture);
+  std::vector<heap::RootWords> words = heap::root_words(roots, capture);
   words.insert(words.end(), of_threads.words.begin(), of_threads.words.end());
   marker.trace(words, {});
   return {std::move(marker).take_live(),
           std::move(none),
           std::move(roots),
-          {},
           std::move(of_threads.stopped),
           {},
           {},

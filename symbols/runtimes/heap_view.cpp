@@ -11,7 +11,7 @@ constexpr std::uint64_t kGranule = 16;
 
 }  // namespace
 
-std::optional<boehm::ObjectRef> HeapView::object_at(std::uint64_t at) const {
+std::optional<heap::ObjectRef> HeapView::object_at(std::uint64_t at) const {
   const auto ref = heap_.object_at(at);
   if (!ref || !listed_.contains(heap_.number(*ref))) return std::nullopt;
   return ref;
@@ -19,13 +19,13 @@ std::optional<boehm::ObjectRef> HeapView::object_at(std::uint64_t at) const {
 
 bool HeapView::may_refer_to(std::uint64_t at) const {
   const std::uint32_t block = heap_.block_of(at);
-  if (block != boehm::Heap::kNone && !heap_.is_chunk(block)) return object_at(at).has_value();
+  if (block != heap::Heap::kNone && !heap_.is_chunk(block)) return object_at(at).has_value();
   const Mapping* mapping = map_.find(RemoteAddr{at});
   return mapping != nullptr && mapping->readable;
 }
 
 std::optional<std::uint64_t> HeapView::word(std::uint64_t at) const {
-  if (const auto ref = heap_.resolve(at, boehm::Heap::From::Stack)) {
+  if (const auto ref = heap_.resolve(at, heap::Heap::From::Stack)) {
     return heap_.word_at(*ref, at - heap_.address(*ref).value);
   }
   if (const auto word = captured_.read_as<std::uint64_t>(RemoteAddr{at})) return *word;
@@ -35,7 +35,7 @@ std::optional<std::uint64_t> HeapView::word(std::uint64_t at) const {
 
 std::vector<std::byte> HeapView::bytes(std::uint64_t at, std::uint64_t count) const {
   std::vector<std::byte> found(std::min(count, kMostBytes));
-  if (const auto ref = heap_.resolve(at, boehm::Heap::From::Stack)) {
+  if (const auto ref = heap_.resolve(at, heap::Heap::From::Stack)) {
     const auto contents = heap_.contents(*ref);
     const std::uint64_t inside = at - heap_.address(*ref).value;
     if (inside > contents.size() || found.size() > contents.size() - inside) return {};

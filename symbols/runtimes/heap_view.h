@@ -6,8 +6,8 @@
 
 #include "attach/memory/memory_reader.h"
 #include "attach/process/memory_map.h"
-#include "symbols/boehm/heap.h"
-#include "symbols/boehm/mark.h"
+#include "symbols/heap/heap.h"
+#include "symbols/heap/mark.h"
 
 namespace heapattach::runtimes {
 
@@ -17,20 +17,20 @@ namespace heapattach::runtimes {
 class HeapView {
  public:
   // Borrows its arguments. `listed` are the objects to name.
-  HeapView(const boehm::Heap& heap,
-           const boehm::ObjectSet& listed,
+  HeapView(const heap::Heap& heap,
+           const heap::ObjectSet& listed,
            const MemoryMap& map,
            const MemoryReader& captured,
            const MemoryReader& outside)
       : heap_(heap), listed_(listed), map_(map), captured_(captured), outside_(outside) {}
 
-  [[nodiscard]] const boehm::Heap& heap() const { return heap_; }
-  [[nodiscard]] const boehm::ObjectSet& listed() const { return listed_; }
+  [[nodiscard]] const heap::Heap& heap() const { return heap_; }
+  [[nodiscard]] const heap::ObjectSet& listed() const { return listed_; }
   // The heap and everything else that was copied.
   [[nodiscard]] const MemoryReader& captured() const { return captured_; }
 
   // The listed object that starts exactly at `at`.
-  [[nodiscard]] std::optional<boehm::ObjectRef> object_at(std::uint64_t at) const;
+  [[nodiscard]] std::optional<heap::ObjectRef> object_at(std::uint64_t at) const;
   // Whether a value may refer to `at`, because a listed object starts there or because it is
   // readable memory outside the heap's blocks.
   [[nodiscard]] bool may_refer_to(std::uint64_t at) const;
@@ -40,8 +40,8 @@ class HeapView {
   [[nodiscard]] std::vector<std::byte> bytes(std::uint64_t at, std::uint64_t count) const;
 
  private:
-  const boehm::Heap& heap_;
-  const boehm::ObjectSet& listed_;
+  const heap::Heap& heap_;
+  const heap::ObjectSet& listed_;
   const MemoryMap& map_;
   const MemoryReader& captured_;
   const MemoryReader& outside_;

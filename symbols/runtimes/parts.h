@@ -33,7 +33,7 @@ class Parts {
  private:
   const HeapView& view_;
   ObjectNames& names_;
-  std::vector<boehm::ObjectRef> claimed_;
+  std::vector<heap::ObjectRef> claimed_;
 };
 
 }  // namespace heapattach::runtimes

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "attach/memory/capture.h"
-#include "symbols/boehm/blocks.h"
-#include "symbols/boehm/heap.h"
+#include "symbols/heap/blocks.h"
+#include "symbols/heap/heap.h"
 #include "tests/fakes/fake_gc_heap.h"
 
 namespace heapattach {
@@ -17,15 +17,15 @@ class CapturedHeap {
   CapturedHeap(const CapturedHeap&) = delete;
   CapturedHeap& operator=(const CapturedHeap&) = delete;
 
-  [[nodiscard]] const boehm::BlockIndex& index() const { return index_; }
+  [[nodiscard]] const heap::BlockIndex& index() const { return index_; }
   [[nodiscard]] const Capture& capture() const { return capture_; }
-  [[nodiscard]] const boehm::Heap& heap() const { return *heap_; }
-  [[nodiscard]] boehm::Heap& heap() { return *heap_; }
+  [[nodiscard]] const heap::Heap& heap() const { return *heap_; }
+  [[nodiscard]] heap::Heap& heap() { return *heap_; }
 
  private:
-  boehm::BlockIndex index_;
+  heap::BlockIndex index_;
   Capture capture_;
-  std::optional<boehm::Heap> heap_;
+  std::optional<heap::Heap> heap_;
 };
 
 }  // namespace heapattach

@@ -24,7 +24,7 @@ RemoteAddr FakeGcHeap::add_block(const BlockSpec& spec) {
   next_ = at + blocks * kBlockBytes;
   const RemoteAddr header = kHeaders + headers_.size() * kHeaderBytes;
   headers_[at] = header;
-  const bool is_atomic = spec.kind == boehm::kAtomic || spec.kind == boehm::kAtomicUncollectable;
+  const bool is_atomic = spec.kind == heap::kAtomic || spec.kind == heap::kAtomicUncollectable;
   const bool is_large = spec.object_bytes > kBlockBytes / 2;
   const auto flags = static_cast<std::uint8_t>(spec.flags | (is_large ? boehm::kLargeBlock : 0));
   put(header + layout_.header_block, at);

@@ -8,6 +8,7 @@
 
 #include "attach/process/memory_map.h"
 #include "symbols/boehm/blocks.h"
+#include "symbols/heap/blocks.h"
 #include "tests/fakes/fake_memory.h"
 
 namespace heapattach {
@@ -37,7 +38,7 @@ class FakeGcHeap {
   // What add_block makes; omitted fields are as the collector would set them.
   struct BlockSpec {
     std::uint64_t object_bytes = 0;
-    std::uint8_t kind = boehm::kNormal;
+    std::uint8_t kind = heap::kNormal;
     std::uint8_t flags = 0;
     std::optional<std::uint64_t> descriptor = std::nullopt;
     std::optional<RemoteAddr> at = std::nullopt;  // default: after the last one

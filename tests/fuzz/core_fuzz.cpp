@@ -9,6 +9,7 @@
 
 #include "attach/core/core_file.h"
 #include "symbols/boehm/roots.h"
+#include "symbols/heap/roots.h"
 
 namespace {
 

@@ -11,6 +11,7 @@
 #include "report/model/counts.h"
 #include "report/typing/block_ranges.h"
 #include "report/typing/naming.h"
+#include "symbols/boehm/heap.h"
 #include "symbols/boehm/marking_rules.h"
 #include "tests/fakes/captured_heap.h"
 #include "tests/fakes/fake_gc_heap.h"
@@ -33,9 +34,7 @@ crystal::Type class_of(std::uint32_t id,
 }
 
 // Counting without a list has the same result as counting the listed objects.
-void check_counts(const JoinSources& sources,
-                  const boehm::ObjectSet& live,
-                  const Snapshot& listed) {
+void check_counts(const JoinSources& sources, const heap::ObjectSet& live, const Snapshot& listed) {
   Snapshot snapshot;
   join_counts(sources, live, snapshot);
   CHECK(snapshot.objects.empty());
@@ -54,14 +53,14 @@ void check_counts(const JoinSources& sources,
 }
 
 // Joins the objects at the given addresses; all but `unreachable` are live.
-Snapshot join(const boehm::Heap& heap,
+Snapshot join(const heap::Heap& heap,
               const Capture& capture,
               const crystal::TypeTable& classes,
               const std::vector<RemoteAddr>& objects,
               const std::vector<RemoteAddr>& unreachable) {
-  boehm::ObjectSet listed(heap);
+  heap::ObjectSet listed(heap);
   for (const RemoteAddr at : objects) listed.insert(heap.number(*heap.object_at(at.value)));
-  boehm::ObjectSet live = listed;
+  heap::ObjectSet live = listed;
   for (const RemoteAddr at : unreachable) listed.insert(heap.number(*heap.object_at(at.value)));
   const cxx::VtableNames vtables{std::vector<Symbol>{}};
   const Naming naming(classes, vtables);
@@ -94,7 +93,7 @@ std::string type_at(const Snapshot& snapshot, RemoteAddr at) {
 TEST_CASE("listed objects come in address order, with size, kind and reachability") {
   FakeGcHeap fake;
   const RemoteAddr small = fake.add_block({.object_bytes = 32});
-  const RemoteAddr large = fake.add_block({.object_bytes = 12288, .kind = boehm::kAtomic});
+  const RemoteAddr large = fake.add_block({.object_bytes = 12288, .kind = heap::kAtomic});
   const CapturedHeap captured(fake);
   const Snapshot snapshot = join(captured, {}, {large, small + 64}, {small});
   REQUIRE(snapshot.objects.size() == 3);
@@ -113,9 +112,9 @@ TEST_CASE("objects that are alike are counted together") {
   const RemoteAddr other = fake.add_block({.object_bytes = 32});
   const RemoteAddr large = fake.add_block({.object_bytes = 64});
   const CapturedHeap captured(fake);
-  const boehm::Heap& heap = captured.heap();
-  boehm::ObjectSet live(heap);
-  boehm::ObjectSet listed(heap);
+  const heap::Heap& heap = captured.heap();
+  heap::ObjectSet live(heap);
+  heap::ObjectSet listed(heap);
   const auto add = [&](RemoteAddr at, bool is_live) {
     const std::uint64_t number = heap.number(*heap.object_at(at.value));
     listed.insert(number);
@@ -179,8 +178,8 @@ TEST_CASE("arrays with more edges than words are joined in order, by all workers
   for (const std::uint64_t word : {std::uint64_t{1}, std::uint64_t{8}, kElements, bitmap}) {
     memory.put(kDescription + 8 * at++, word);
   }
-  boehm::BlockIndex index;
-  index.blocks.push_back({kDescription, kBytes, kBytes, 1, boehm::kNormal, 0});
+  heap::BlockIndex index;
+  index.blocks.push_back({kDescription, kBytes, kBytes, 1, heap::kNormal, 0});
   std::vector<RemoteAddr> arrays;
   const auto array = [](std::uint64_t i) { return FakeGcHeap::kHeap + i % kArrays * kBytes; };
   for (std::uint64_t i = 0; i < kArrays; ++i) {
@@ -195,10 +194,10 @@ TEST_CASE("arrays with more edges than words are joined in order, by all workers
   Capture capture(Arena::reserve(kArrays * kBytes * 2, 0).value());
   const std::vector<Range> all{{kDescription, kBytes}, {FakeGcHeap::kHeap, kArrays * kBytes}};
   REQUIRE(capture.add(memory, all, {}));
-  boehm::Heap heap(index, FakeGcHeap().layout(), capture);
+  heap::Heap heap = boehm::make_heap(index, FakeGcHeap().layout(), capture);
   boehm::MarkingRules rules;
   rules.array_procedure = kProcedure;
-  heap.follow(std::move(rules));
+  boehm::follow(heap, std::move(rules));
   const Snapshot snapshot = join(heap, capture, {}, arrays, {});
   // The last word, which references the description, is an edge to an object that is not listed.
   constexpr std::uint64_t kEdges = kElements * kReach;
@@ -220,7 +219,7 @@ TEST_CASE("the order of objects counts earlier ones, even across words of the se
   FakeGcHeap fake;
   const RemoteAddr block = fake.add_block({.object_bytes = 16});
   const CapturedHeap captured(fake);
-  boehm::ObjectSet listed(captured.heap());
+  heap::ObjectSet listed(captured.heap());
   for (const std::uint64_t number : {0U, 63U, 64U, 200U}) listed.insert(number);
   const ObjectOrder order(captured.heap(), listed);
   CHECK(order.size() == 4);
@@ -239,7 +238,7 @@ TEST_CASE("a buffer of small integers is not an instance once an array points to
   CHECK(classes.add(class_of(9, "Point", 12, true)));
   FakeGcHeap fake;
   const RemoteAddr arrays = fake.add_block({.object_bytes = 32});
-  const RemoteAddr numbers = fake.add_block({.object_bytes = 16, .kind = boehm::kAtomic});
+  const RemoteAddr numbers = fake.add_block({.object_bytes = 16, .kind = heap::kAtomic});
   fake.put(numbers, std::uint64_t{9});       // looks like a Point
   fake.put(numbers + 16, std::uint64_t{9});  // is one
   fake.put(arrays, std::uint64_t{7});
@@ -263,7 +262,7 @@ TEST_CASE("data that looks like an array inside a buffer makes no claims about o
   CHECK(classes.add(class_of(9, "Point", 12, true)));
   FakeGcHeap fake;
   const RemoteAddr arrays = fake.add_block({.object_bytes = 32});
-  const RemoteAddr point = fake.add_block({.object_bytes = 16, .kind = boehm::kAtomic});
+  const RemoteAddr point = fake.add_block({.object_bytes = 16, .kind = heap::kAtomic});
   fake.put(point, std::uint64_t{9});
   fake.put(arrays, std::uint64_t{7});  // a real array, whose buffer …
   fake.put(arrays + 16, arrays + 32);

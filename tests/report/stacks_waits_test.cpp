@@ -69,7 +69,7 @@ struct Waiting {
   }
 
   FakeMemory memory;
-  boehm::BlockIndex index;
+  heap::BlockIndex index;
   crystal::TypeTable classes;
   std::vector<crystal::FiberStack> fibers;
   unwind::StackRecord record;

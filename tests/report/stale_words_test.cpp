@@ -13,17 +13,8 @@ namespace {
 constexpr RemoteAddr kStacks{0x7000'0000'0000};
 constexpr std::uint64_t kStackBytes = std::uint64_t{128} << 10;
 
-boehm::LiveSet nothing_found(const boehm::Heap& heap) {
-  return {.live = boehm::ObjectSet(heap),
-          .free = boehm::ObjectSet(heap),
-          .ranges = {},
-          .records = {},
-          .threads = {},
-          .uncollectable = {},
-          .tables = {},
-          .own = {},
-          .finalizable = {},
-          .problems = {}};
+heap::LiveSet nothing_found(const heap::Heap& heap) {
+  return {heap::ObjectSet(heap), heap::ObjectSet(heap)};
 }
 
 // So many stacks, each full of addresses in the second and the third object of 32 bytes at
@@ -49,13 +40,13 @@ TEST_CASE("however many stacks are stale, one word is kept for each object that 
   const RemoteAddr objects = fake.add_block({.object_bytes = 32});
   fake.put(objects + 64, objects + 96);
   const CapturedHeap captured(fake);
-  const boehm::Heap& heap = captured.heap();
-  const boehm::LiveSet found = nothing_found(heap);
+  const heap::Heap& heap = captured.heap();
+  const heap::LiveSet found = nothing_found(heap);
   FakeMemory memory;
   const auto stacks = add_stacks(memory, objects, 20);
   StaleWords stale(heap, found);
   stale.read(stacks, memory, {});
-  const boehm::RootWords words = stale.words();
+  const heap::RootWords words = stale.words();
   CHECK(words.bytes.size() == 16);
   CHECK(stale.unread() == 0);
   const auto dropped = boehm::dropped_since_collection(heap, found, {&words, 1}, 1);
@@ -66,8 +57,8 @@ TEST_CASE("stale words to objects that are alive or free explain nothing, and ar
   FakeGcHeap fake;
   const RemoteAddr objects = fake.add_block({.object_bytes = 32});
   const CapturedHeap captured(fake);
-  const boehm::Heap& heap = captured.heap();
-  boehm::LiveSet found = nothing_found(heap);
+  const heap::Heap& heap = captured.heap();
+  heap::LiveSet found = nothing_found(heap);
   found.live.insert(heap.number(*heap.object_at(objects.value + 32)));
   found.free.insert(heap.number(*heap.object_at(objects.value + 64)));
   FakeMemory memory;
@@ -80,7 +71,7 @@ TEST_CASE("stacks that cannot be read or have no time are passed over, and the l
   FakeGcHeap fake;
   const RemoteAddr objects = fake.add_block({.object_bytes = 32});
   const CapturedHeap captured(fake);
-  const boehm::LiveSet found = nothing_found(captured.heap());
+  const heap::LiveSet found = nothing_found(captured.heap());
   FakeMemory memory;
   auto stacks = add_stacks(memory, objects, 3);
   stacks.insert(stacks.begin(), {RemoteAddr{0x1000}, kStackBytes});

@@ -173,7 +173,7 @@ TEST_CASE(
   const auto text = heap.build.pointer(heap.build.number("char", 1));
   const RemoteAddr any = heap.object(32);
   const RemoteAddr name = heap.object(48);
-  const RemoteAddr atomic = heap.object(48, boehm::kAtomic);
+  const RemoteAddr atomic = heap.object(48, heap::kAtomic);
   const RemoteAddr used_as_bytes = heap.object(64);
   heap.fake.put(used_as_bytes + 8, any);
   heap.global("any", heap.build.pointer(heap.build.opaque("void")), 0, any);
@@ -214,8 +214,8 @@ TEST_CASE("a structure of numbers may be in atomic memory, one with pointers may
   ListHeap heap;
   const auto point =
       heap.build.structure("struct point", 16, {{"x", 0, heap.number}, {"y", 8, heap.number}});
-  const RemoteAddr numbers = heap.object(32, boehm::kAtomic);
-  const RemoteAddr node = heap.object(32, boehm::kAtomic);
+  const RemoteAddr numbers = heap.object(32, heap::kAtomic);
+  const RemoteAddr node = heap.object(32, heap::kAtomic);
   heap.global("point", heap.build.pointer(point), 0, numbers);
   heap.global("node", heap.pointer, 8, node);
   heap.join();
@@ -264,7 +264,7 @@ TEST_CASE("a vector's buffer is named after it, and a string's after std::string
       "Holder", 88, {{"all", 0, vector}, {"name", 24, string}, {"local", 56, string}});
   const RemoteAddr at = heap.object(96);
   const RemoteAddr buffer = heap.object(64);
-  const RemoteAddr chars = heap.object(48, boehm::kAtomic);
+  const RemoteAddr chars = heap.object(48, heap::kAtomic);
   const RemoteAddr node = heap.object(32);
   heap.fake.put(at, buffer);
   heap.fake.put(at + 8, buffer + 8);

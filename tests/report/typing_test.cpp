@@ -31,7 +31,7 @@ struct CrystalHeap : TypedHeap {
   }
 
   RemoteAddr text(const char* value, std::uint32_t bytes) {
-    const RemoteAddr at = instance(kString, 32, boehm::kAtomic);
+    const RemoteAddr at = instance(kString, 32, heap::kAtomic);
     fake.put(at + 4, bytes);
     fake.put(at + 8, bytes);
     for (std::uint32_t i = 0; i < bytes; ++i) fake.put(at + 12 + i, value[i]);
@@ -74,7 +74,7 @@ TEST_CASE("the buffer of an array is named after it, and its elements are number
 TEST_CASE("numbers in a buffer and in fields are not edges, whatever they look like") {
   CrystalHeap heap;
   const RemoteAddr a = heap.text("a", 1);
-  const RemoteAddr buffer = heap.object(32, boehm::kAtomic);
+  const RemoteAddr buffer = heap.object(32, heap::kAtomic);
   const auto number = heap.build.number("UInt64", 8);
   heap.build.klass("Box", 24,
                    {{"@address", 8, number}, {"@text", 16, heap.build.reference(heap.string)}});
@@ -94,7 +94,7 @@ TEST_CASE("a buffer of the wrong kind is ignored") {
   CrystalHeap heap;
   const RemoteAddr buffer = heap.object(64);  // numbers would have been allocated atomic
   heap.array_of(CrystalHeap::kNumbers, buffer);
-  const RemoteAddr atomic = heap.object(64, boehm::kAtomic);
+  const RemoteAddr atomic = heap.object(64, heap::kAtomic);
   heap.array_of(CrystalHeap::kArray, atomic);
   heap.join();
   CHECK(heap.type_at(buffer) == "(unknown)");
@@ -117,7 +117,7 @@ TEST_CASE("numbers that a C library keeps in scanned memory are its holder's buf
 TEST_CASE("what only an instance with unknown fields references is named after it, recursively") {
   CrystalHeap heap;
   heap.add_class(9, "Holder", 24);
-  const RemoteAddr inner = heap.object(64, boehm::kAtomic);
+  const RemoteAddr inner = heap.object(64, heap::kAtomic);
   const RemoteAddr outer = heap.object(48);
   const RemoteAddr text = heap.text("a", 1);
   const RemoteAddr holder = heap.instance(9, 32);
@@ -168,7 +168,7 @@ TEST_CASE("entries of a hash are keyed by key and value") {
   heap.add_class(9, "Hash(String, Tuple(String, Int32))", 56);
   const RemoteAddr hash = heap.instance(9, 64);
   const RemoteAddr entries = heap.object(80);  // two, and half of a third
-  const RemoteAddr indices = heap.object(16, boehm::kAtomic);
+  const RemoteAddr indices = heap.object(16, heap::kAtomic);
   const RemoteAddr closure = heap.object(16);
   const RemoteAddr key = heap.text("k", 1);
   heap.fake.put(hash + 8, entries);
@@ -224,7 +224,7 @@ TEST_CASE("a weak reference, which the collector does not scan, is named after i
       "WeakRef(String)", 16, {{"@target", 8, heap.build.buffer(heap.build.opaque("Void"))}});
   heap.build.klass("Holder", 16, {{"@weak", 8, heap.build.reference(weak)}});
   heap.add_class(9, "Holder", 16);
-  const RemoteAddr object = heap.instance(77, 32, boehm::kAtomic);
+  const RemoteAddr object = heap.instance(77, 32, heap::kAtomic);
   const RemoteAddr holder = heap.instance(9, 32);
   heap.fake.put(holder + 8, object);
   heap.join();

@@ -20,7 +20,7 @@ std::string values_at(TypedHeap& heap, RemoteAddr at) {
 struct Strings : TypedHeap {
   Strings() { add_class(1, "String", 12, true); }
   RemoteAddr text(const std::string& value, std::uint64_t bytes) {
-    const RemoteAddr at = instance(1, bytes, boehm::kAtomic);
+    const RemoteAddr at = instance(1, bytes, heap::kAtomic);
     fake.put(at + 4, static_cast<std::uint32_t>(value.size()));
     for (std::size_t i = 0; i < value.size(); ++i) fake.put(at + 12 + i, value[i]);
     return at;
@@ -85,7 +85,7 @@ TEST_CASE("an instance of a single number has it as its value") {
   const auto number = heap.build.number("Int32", 4);
   heap.build.klass("Box(Int32)", 8, {{"@object", 4, number}});
   heap.add_class(9, "Box(Int32)", 8, true);
-  const RemoteAddr box = heap.instance(9, 16, boehm::kAtomic);
+  const RemoteAddr box = heap.instance(9, 16, heap::kAtomic);
   heap.fake.put(box + 4, std::int32_t{42});
   heap.values = 64;
   heap.join();
@@ -105,7 +105,7 @@ TEST_CASE(
       {{"_M_dataplus", 0, hider}, {"_M_string_length", 8, number}, {"_M_local_buf", 16, number}});
   const auto user = build.structure("User", 72, {{"name", 0, string}, {"mail", 32, string}});
   const RemoteAddr at = heap.object(80);
-  const RemoteAddr far = heap.object(64, boehm::kAtomic);
+  const RemoteAddr far = heap.object(64, heap::kAtomic);
   heap.fake.put(at, at + 16);
   heap.fake.put(at + 8, std::uint64_t{3});
   heap.fake.put(at + 16, std::array<char, 4>{'b', 'o', 'b', 0});

@@ -65,8 +65,8 @@ void TypedHeap::global(const std::string& name,
 
 void TypedHeap::join() {
   captured.emplace(fake, std::vector<Range>{{kData, 4096}});
-  const boehm::Heap& heap = captured->heap();
-  boehm::ObjectSet listed(heap);
+  const heap::Heap& heap = captured->heap();
+  heap::ObjectSet listed(heap);
   for (const RemoteAddr at : objects_) listed.insert(heap.number(*heap.object_at(at.value)));
   const cxx::VtableNames vtables(symbols);
   const snapshot::Naming naming(classes, vtables, code);

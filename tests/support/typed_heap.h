@@ -41,9 +41,9 @@ class TypedHeap {
                  bool is_atomic = false);
 
   // A new object, in a new block if that kind and size has none yet.
-  RemoteAddr object(std::uint64_t bytes, std::uint8_t kind = boehm::kNormal);
+  RemoteAddr object(std::uint64_t bytes, std::uint8_t kind = heap::kNormal);
   // … that begins with a type id.
-  RemoteAddr instance(std::uint32_t id, std::uint64_t bytes, std::uint8_t kind = boehm::kNormal);
+  RemoteAddr instance(std::uint32_t id, std::uint64_t bytes, std::uint8_t kind = heap::kNormal);
   // A variable at `offset` of the program's data that holds `word`.
   void global(const std::string& name, types::TypeRef type, std::uint64_t offset, RemoteAddr word);
 

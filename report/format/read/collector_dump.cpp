@@ -9,6 +9,7 @@
 
 #include "attach/base/page.h"
 #include "symbols/boehm/heap.h"
+#include "symbols/heap/heap.h"
 
 namespace heapattach::read {
 
@@ -231,7 +232,7 @@ class Reader {
     if (!is_small(record)) return offset == 0;
     return offset % record.bytes == 0 && offset + record.bytes <= boehm::kUsualBlockBytes;
   }
-  static bool is_of_block(const Record& record, const boehm::Block& block) {
+  static bool is_of_block(const Record& record, const heap::Block& block) {
     return is_small(record) && block.start == page_of(record) &&
            block.object_bytes == record.bytes && block.is_atomic() == record.is_atomic;
   }
@@ -243,14 +244,14 @@ class Reader {
                               record.address, record.bytes));
   }
 
-  static boehm::Block block_of(const Record& record) {
-    boehm::Block block;
+  static heap::Block block_of(const Record& record) {
+    heap::Block block;
     block.start = page_of(record);
     block.object_bytes = record.bytes;
     block.descriptor = record.is_atomic ? 0 : record.bytes;
     block.objects =
         is_small(record) ? static_cast<std::uint32_t>(boehm::kUsualBlockBytes / record.bytes) : 1;
-    block.kind = record.is_atomic ? boehm::kAtomic : boehm::kNormal;
+    block.kind = record.is_atomic ? heap::kAtomic : heap::kNormal;
     return block;
   }
 
@@ -259,7 +260,7 @@ class Reader {
         kLeastPageBytes;  // that a copy may require before each range
     const std::vector<Range> ranges = boehm::plan_copy(dump.index, dump.layout);
     std::vector<Range> rest;
-    if (with_all_contents_) rest = boehm::rest_of_contents(dump.index, ranges);
+    if (with_all_contents_) rest = heap::rest_of_contents(dump.index, ranges);
     std::uint64_t bytes = 0;
     for (const Range& range : ranges) bytes += range.bytes + kAlignment;
     for (const Range& range : rest) bytes += range.bytes + kAlignment;

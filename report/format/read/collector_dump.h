@@ -8,8 +8,8 @@
 #include "attach/memory/capture.h"
 #include "report/deadline.h"
 #include "report/format/read/line_source.h"
-#include "symbols/boehm/blocks.h"
 #include "symbols/boehm/layout.h"
+#include "symbols/heap/blocks.h"
 
 // Reads the two kinds of dumps that perf-tools writes of a Crystal program's heap: GCGRPH
 // (described in export/gcgrph.cpp: first words and pointers) and GCFULL (all contents: for each
@@ -22,7 +22,7 @@
 namespace heapattach::read {
 
 struct CollectorDump {
-  boehm::BlockIndex index;
+  heap::BlockIndex index;
   boehm::Layout layout;
   std::unique_ptr<Capture> contents;  // never null
   std::vector<RemoteAddr> objects;    // all objects in the dump, sorted

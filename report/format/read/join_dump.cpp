@@ -11,6 +11,7 @@
 #include "report/typing/typing.h"
 #include "symbols/boehm/heap.h"
 #include "symbols/crystal/type_info.h"
+#include "symbols/heap/heap.h"
 #include "symbols/types/crystal_type_info.h"
 
 namespace heapattach::read {
@@ -50,8 +51,8 @@ Result<snapshot::Snapshot> join_dump(const CollectorDump& dump, const DumpOption
   const snapshot::Naming naming(classes, vtables);
   snapshot::TypeRows rows(naming, model);
 
-  const boehm::Heap heap(dump.index, dump.layout, *dump.contents);
-  boehm::ObjectSet listed(heap);
+  const heap::Heap heap = boehm::make_heap(dump.index, dump.layout, *dump.contents);
+  heap::ObjectSet listed(heap);
   for (const RemoteAddr at : dump.objects) {
     if (const auto ref = heap.object_at(at.value)) listed.insert(heap.number(*ref));
   }

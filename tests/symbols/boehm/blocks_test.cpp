@@ -6,9 +6,12 @@
 #include <doctest/doctest.h>
 
 #include "symbols/boehm/bounded_blocks.h"
+#include "symbols/heap/blocks.h"
 #include "tests/fakes/fake_gc_heap.h"
 
 namespace heapattach::boehm {
+
+using namespace heap;
 namespace {
 
 constexpr RemoteAddr kHeap = FakeGcHeap::kHeap;

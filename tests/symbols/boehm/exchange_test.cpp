@@ -1,4 +1,4 @@
-#include "symbols/boehm/exchange.h"
+#include "symbols/heap/exchange.h"
 
 #include <array>
 #include <atomic>
@@ -8,6 +8,8 @@
 #include <doctest/doctest.h>
 
 namespace heapattach::boehm {
+
+using namespace heap;
 namespace {
 
 using Packet = std::vector<int>;

@@ -5,6 +5,8 @@
 #include "tests/fakes/fake_gc_heap.h"
 
 namespace heapattach::boehm {
+
+using namespace heap;
 namespace {
 
 constexpr RemoteAddr kHeap = FakeGcHeap::kHeap;

@@ -6,11 +6,14 @@
 
 #include <doctest/doctest.h>
 
-#include "symbols/boehm/mark.h"
+#include "symbols/heap/heap.h"
+#include "symbols/heap/mark.h"
 #include "tests/fakes/captured_heap.h"
 #include "tests/fakes/fake_gc_heap.h"
 
 namespace heapattach::boehm {
+
+using namespace heap;
 namespace {
 
 TEST_CASE("every address in a small object belongs to it, whatever the size") {

@@ -7,10 +7,13 @@
 
 #include "attach/base/sanitized.h"
 #include "symbols/boehm/live.h"
+#include "symbols/heap/live_set.h"
 #include "tests/fakes/captured_heap.h"
 #include "tests/fakes/fake_gc_heap.h"
 
 namespace heapattach::boehm {
+
+using namespace heap;
 namespace {
 
 constexpr int kHeaps = kIsSanitized ? 150 : 400;

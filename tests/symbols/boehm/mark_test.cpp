@@ -1,11 +1,14 @@
-#include "symbols/boehm/mark.h"
+#include "symbols/heap/mark.h"
 
 #include <doctest/doctest.h>
 
+#include "symbols/boehm/heap.h"
 #include "tests/fakes/captured_heap.h"
 #include "tests/fakes/fake_gc_heap.h"
 
 namespace heapattach::boehm {
+
+using namespace heap;
 namespace {
 
 // The addresses of what is reachable from `words`, with one worker, two and five.
@@ -160,7 +163,7 @@ TEST_CASE("blocks that were not copied are live and unscanned") {
   const RemoteAddr a = fake.add_block({.object_bytes = 32});
   const auto index = read_blocks(fake.memory(), fake.map(), fake.layout()).value();
   const Capture nothing(Arena::reserve(4096, 0).value());
-  const Heap heap(index, fake.layout(), nothing);
+  const Heap heap = make_heap(index, fake.layout(), nothing);
   CHECK(heap.unreadable_blocks() == 1);
   CHECK(heap.contents({0, 0}).empty());
   const ObjectSet never(heap);

@@ -4,14 +4,17 @@
 
 #include "symbols/boehm/churn.h"
 #include "symbols/boehm/collector.h"
+#include "symbols/boehm/heap.h"
 #include "symbols/boehm/kinds.h"
-#include "symbols/boehm/mark.h"
 #include "symbols/boehm/mark_bits.h"
-#include "symbols/boehm/roots.h"
+#include "symbols/heap/mark.h"
+#include "symbols/heap/roots.h"
 #include "tests/fakes/captured_heap.h"
 #include "tests/fakes/fake_gc_heap.h"
 
 namespace heapattach::boehm {
+
+using namespace heap;
 namespace {
 
 constexpr RemoteAddr kData{0x5560'0000'0000};  // the collector's
@@ -80,8 +83,8 @@ struct Rig {
     CapturedHeap captured;
     explicit Taken(Rig& rig) : captured(rig.fake, {{kData, kDataBytes}}) {
       const std::vector<Range> data = {{kData, kDataBytes}};
-      captured.heap().follow(read_marking_rules(captured.heap(), rig.collector, data,
-                                                captured.capture(), rig.fake.memory()));
+      follow(captured.heap(), read_marking_rules(captured.heap(), rig.collector, data,
+                                                 captured.capture(), rig.fake.memory()));
     }
     Offsets edges_of(RemoteAddr object) {
       Offsets offsets;
@@ -172,7 +175,7 @@ TEST_CASE("long bitmaps select the words of an object that are scanned") {
   const RemoteAddr first = rig.add_typed(1024, procedure(kFirstProcedure, 0));
   const RemoteAddr foreign = rig.add_typed(64, procedure(kFirstProcedure + 3, 0));
   Rig::Taken taken(rig);
-  CHECK(taken.captured.heap().rules().typed_procedure == kFirstProcedure);
+  CHECK(rules_of(taken.captured.heap()).typed_procedure == kFirstProcedure);
   CHECK(taken.edges_of(object) == Offsets{3, 63, 66});
   CHECK_FALSE(taken.is_guess(object));
   CHECK(taken.edges_of(first) == Offsets{0});
@@ -304,7 +307,7 @@ TEST_CASE("the live set is compared with the marks of the last collection") {
   for (const std::uint64_t at : {0U, 64U, 128U}) rig.fake.set_mark(block, block + at);
   Rig::Taken taken(rig);
   const Heap& heap = taken.captured.heap();
-  LiveSet found{ObjectSet(heap), ObjectSet(heap), {}, {}, {}, {}, {}, {}, {}, {}};
+  boehm::LiveSet found{{ObjectSet(heap), ObjectSet(heap)}, {}};
   const auto number = [&](std::uint64_t at) {
     return heap.number(*heap.object_at((block + at).value));
   };
@@ -336,7 +339,7 @@ TEST_CASE(
   rig.fake.put(small + 64 + 24, std::uint64_t{0x402000});
   Rig::Taken taken(rig);
   const Heap& heap = taken.captured.heap();
-  LiveSet found{ObjectSet(heap), ObjectSet(heap), {}, {}, {}, {}, {}, {}, {}, {}};
+  boehm::LiveSet found{{ObjectSet(heap), ObjectSet(heap)}, {}};
   CHECK(count_unexplained(heap, found, ObjectSet(heap)) == 8);
   const RemoteAddr word = large;
   const RootWords stale{std::as_bytes(std::span(&word, 1)), Heap::From::Stack};

@@ -5,6 +5,8 @@
 #include "tests/fakes/fake_memory.h"
 
 namespace heapattach::boehm {
+
+using namespace heap;
 namespace {
 
 constexpr RemoteAddr kData{0x5555'0000'0000};

@@ -2,11 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/boehm/heap.h"
 #include "symbols/boehm/kinds.h"
+#include "symbols/heap/roots.h"
 #include "tests/fakes/captured_heap.h"
 #include "tests/fakes/fake_gc_heap.h"
 
 namespace heapattach::boehm {
+
+using namespace heap;
 namespace {
 
 constexpr RemoteAddr kData{0x6000'0000'0000};
@@ -326,7 +330,7 @@ TEST_CASE("only the table of long bitmaps that the program's types use is the co
   rules.typed_procedure = 5;
   rules.bitmaps = std::vector<ExtendedBitmap>(3216 / 16);
   rules.bitmaps[0].bits = 0x31;
-  captured.heap().follow(std::move(rules));
+  follow(captured.heap(), std::move(rules));
   CHECK(find() == std::vector<ObjectRef>{{1, 0}});
 }
 

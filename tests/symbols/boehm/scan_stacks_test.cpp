@@ -5,6 +5,8 @@
 // The tests of scan_stacks().
 
 namespace heapattach::boehm {
+
+using namespace heap;
 namespace {
 
 constexpr RemoteAddr kData{0x6000'0000'0000};

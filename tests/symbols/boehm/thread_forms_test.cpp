@@ -6,6 +6,8 @@
 #include "tests/fakes/fake_gc_heap.h"
 
 namespace heapattach::boehm {
+
+using namespace heap;
 namespace {
 
 constexpr RemoteAddr kData{0x6000'0000'0000};

@@ -31,7 +31,7 @@ class FakeFibers {
     heap.readable = heap.writable = true;
     mappings_.push_back(heap);
     for (std::size_t i = 0; i < count; i += kInBlock) {
-      boehm::Block block;
+      heap::Block block;
       block.start = at(i);
       block.object_bytes = object_bytes(i);
       block.objects = static_cast<std::uint32_t>(std::min(kInBlock, count - i));
@@ -112,7 +112,7 @@ class FakeFibers {
   std::optional<std::size_t> larger_;
   std::vector<std::uint64_t> words_;
   std::vector<Mapping> mappings_;
-  boehm::BlockIndex index_;
+  heap::BlockIndex index_;
   FakeMemory memory_;
 };
 

@@ -40,14 +40,14 @@ TypeTable table() {
 
 // An object of 32-bit words.
 struct Object {
-  boehm::Block block;
+  heap::Block block;
   std::vector<std::byte> contents;
 
   Object(std::uint64_t bytes, bool is_atomic, const std::vector<std::uint32_t>& words)
       : contents(bytes) {
     block.object_bytes = bytes;
     block.objects = 1;
-    block.kind = is_atomic ? boehm::kAtomic : boehm::kNormal;
+    block.kind = is_atomic ? heap::kAtomic : heap::kNormal;
     std::memcpy(contents.data(), words.data(), words.size() * 4);
   }
   Object& with(std::size_t at, std::string_view text) {
@@ -76,7 +76,7 @@ TEST_CASE("an instance is recognised by its id") {
 
 TEST_CASE("memory of malloc is never an instance") {
   Object session(32, kNormal, {7, 0, 5, 6, 7, 8});
-  session.block.flags = boehm::kChunk;
+  session.block.flags = heap::kChunk;
   CHECK(named(session).empty());
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("an id alone does not make an instance") {
   CHECK(named(Object(128, kNormal, {7})).empty());                   // far too large
   CHECK(named(Object(32, kNormal, {7, 0, 0, 0, 0, 0, 1})).empty());  // something past its end
   Object uncollectable(32, kNormal, {7});
-  uncollectable.block.kind = boehm::kUncollectable;
+  uncollectable.block.kind = heap::kUncollectable;
   CHECK(named(uncollectable).empty());
   Object unreadable(32, kNormal, {7});
   unreadable.contents.clear();

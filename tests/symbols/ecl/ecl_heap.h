@@ -35,7 +35,7 @@ class EclHeap {
   // An object of `bytes` that begins with these words.
   std::uint64_t object(const std::vector<std::uint64_t>& words,
                        std::uint64_t bytes,
-                       std::uint8_t kind = boehm::kNormal) {
+                       std::uint8_t kind = heap::kNormal) {
     const RemoteAddr at = heap.object(bytes, kind);
     for (std::size_t i = 0; i < words.size(); ++i) heap.fake.put(at + i * 8, words[i]);
     return at.value;
@@ -44,7 +44,7 @@ class EclHeap {
   std::uint64_t cons(std::uint64_t car, std::uint64_t cdr) { return object({car, cdr}, 16) + 1; }
   std::uint64_t symbol(const std::string& text) {
     const std::uint64_t name =
-        object({type(ecl::kBaseString), 0, text.size(), text.size()}, 80, boehm::kAtomic);
+        object({type(ecl::kBaseString), 0, text.size(), text.size()}, 80, heap::kAtomic);
     heap.fake.put(RemoteAddr{name + 32}, name + 40);
     heap.fake.put(RemoteAddr{name + 8}, name + 40);
     for (std::size_t i = 0; i < text.size(); ++i) heap.fake.put(RemoteAddr{name + 40 + i}, text[i]);

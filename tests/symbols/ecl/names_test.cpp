@@ -60,7 +60,7 @@ TEST_CASE("an object's type must fit its size, its kind and its words") {
   const auto too_large = ecl.object({vector, EclHeap::kNil, 2, 2, elements}, 128);
   const auto with_more = ecl.object({vector | 1ULL << 40, EclHeap::kNil, 2, 2, elements}, 48);
   const auto no_value = ecl.object({vector, 0x777771, 2, 2, elements}, 48);
-  const auto symbol = ecl.object({EclHeap::type(Later::kSymbol)}, 64, boehm::kAtomic);
+  const auto symbol = ecl.object({EclHeap::type(Later::kSymbol)}, 64, heap::kAtomic);
   ecl.heap.join();
   CHECK(ecl.type_at(good) == "vector");
   CHECK(ecl.type_at(elements) == "(elements of vector)");
@@ -73,9 +73,9 @@ TEST_CASE("an object's type must fit its size, its kind and its words") {
 TEST_CASE("a string may have its text after it, and then points to it") {
   EclHeap ecl;
   const auto string = EclHeap::type(Later::kBaseString);
-  const auto inside = ecl.object({string, 0, 20, 20, 0}, 64, boehm::kAtomic);
+  const auto inside = ecl.object({string, 0, 20, 20, 0}, 64, heap::kAtomic);
   ecl.heap.fake.put(RemoteAddr{inside + 32}, inside + 40);
-  const auto elsewhere = ecl.object({string, 0, 20, 20, 0x1234}, 64, boehm::kAtomic);
+  const auto elsewhere = ecl.object({string, 0, 20, 20, 0x1234}, 64, heap::kAtomic);
   ecl.heap.join();
   CHECK(ecl.type_at(inside) == "base-string");
   CHECK(ecl.type_at(elsewhere) == "(unknown atomic)");
@@ -114,7 +114,7 @@ TEST_CASE("ECL's thread data is found from its process, and so are its stacks") 
   const auto process = ecl.object(
       {EclHeap::type(Later::kProcess), 1, 1, 1, environment.value, 1, 1, 1, 1, 1, 1, 1, 1}, 128);
   // Frames of 232 bytes, and the last one in use is the third.
-  const auto frames = ecl.object({}, 8192, boehm::kAtomic);
+  const auto frames = ecl.object({}, 8192, heap::kAtomic);
   const std::vector<std::uint64_t> words{process,          35, 30, frames, frames + 2 * 232,
                                          frames + 30 * 232};
   for (std::size_t i = 0; i < words.size(); ++i) ecl.heap.fake.put(environment + i * 8, words[i]);

@@ -32,7 +32,7 @@ class GuileHeap {
   // An object of `bytes` that begins with these words.
   std::uint64_t object(const std::vector<std::uint64_t>& words,
                        std::uint64_t bytes,
-                       std::uint8_t kind = boehm::kNormal) {
+                       std::uint8_t kind = heap::kNormal) {
     const RemoteAddr at = heap.object(bytes, kind);
     for (std::size_t i = 0; i < words.size(); ++i) heap.fake.put(at + i * 8, words[i]);
     return at.value;
@@ -40,7 +40,7 @@ class GuileHeap {
   std::uint64_t pair(std::uint64_t car, std::uint64_t cdr) { return object({car, cdr}, 16); }
   std::uint64_t buffer(const std::string& text) {
     const std::uint64_t at =
-        object({0x27, text.size()}, (text.size() + 32) / 16 * 16, boehm::kAtomic);
+        object({0x27, text.size()}, (text.size() + 32) / 16 * 16, heap::kAtomic);
     for (std::size_t i = 0; i < text.size(); ++i) heap.fake.put(RemoteAddr{at + 16 + i}, text[i]);
     return at;
   }

@@ -34,7 +34,7 @@ TEST_CASE("a pair is two values in sixteen bytes") {
   const auto inside = guile.pair(last + 8, GuileHeap::kEmpty);  // nothing begins there
   const auto constant = guile.pair(0xff04, GuileHeap::kEmpty);  // there is no such constant
   const auto larger = guile.object({last, last}, 32);
-  const auto atomic = guile.object({last, last}, 16, boehm::kAtomic);
+  const auto atomic = guile.object({last, last}, 16, heap::kAtomic);
   guile.heap.join();
   CHECK(guile.type_at(last) == "pair");
   CHECK(guile.type_at(first) == "pair");
@@ -65,8 +65,8 @@ TEST_CASE("strings and their buffers, of either width") {
   GuileHeap guile;
   const auto text = guile.buffer("kept");
   const auto string = guile.object({0x15, text, 0, 4}, 32);
-  const auto wide = guile.object({0x427, 3}, 32, boehm::kAtomic);     // 16 + 4 * 4
-  const auto narrow = guile.object({0x27, 300}, 32, boehm::kAtomic);  // has no room for that
+  const auto wide = guile.object({0x427, 3}, 32, heap::kAtomic);     // 16 + 4 * 4
+  const auto narrow = guile.object({0x27, 300}, 32, heap::kAtomic);  // has no room for that
   const auto no_atom = guile.object({0x27, 4}, 32);
   guile.heap.join();
   CHECK(guile.type_at(string) == "string");
@@ -114,7 +114,7 @@ TEST_CASE("an object without a vtable is not a struct") {
 TEST_CASE("the vector and the counts of a hash table are parts of it") {
   GuileHeap guile;
   const auto buckets = guile.object({1 << 8 | 0x0d, GuileHeap::kEmpty}, 16);
-  const auto counts = guile.object({1, 2, 3, 4, 5}, 48, boehm::kAtomic);
+  const auto counts = guile.object({1, 2, 3, 4, 5}, 48, heap::kAtomic);
   const auto table = guile.object({0x1d, buckets, counts, 0}, 32);
   guile.heap.join();
   CHECK(guile.type_at(table) == "hash-table");
@@ -160,10 +160,10 @@ TEST_CASE("a smob takes its name from its type, and its data belongs to it") {
 
 TEST_CASE("numbers") {
   GuileHeap guile;
-  const auto real = guile.object({0x217}, 16, boehm::kAtomic);
-  const auto big = guile.object({0x117, std::uint64_t{2} << 32, 0, 1, 2}, 48, boehm::kAtomic);
+  const auto real = guile.object({0x217}, 16, heap::kAtomic);
+  const auto big = guile.object({0x117, std::uint64_t{2} << 32, 0, 1, 2}, 48, heap::kAtomic);
   guile.heap.fake.put(RemoteAddr{big + 16}, big + 24);
-  const auto too_big = guile.object({0x117, std::uint64_t{200} << 32, 0}, 48, boehm::kAtomic);
+  const auto too_big = guile.object({0x117, std::uint64_t{200} << 32, 0}, 48, heap::kAtomic);
   guile.heap.fake.put(RemoteAddr{too_big + 16}, too_big + 24);
   const auto half = guile.object({0x417, GuileHeap::number(1), GuileHeap::number(2), 0}, 32);
   guile.heap.join();

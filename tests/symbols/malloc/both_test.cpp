@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/boehm/heap.h"
 #include "symbols/malloc/live.h"
 #include "tests/fakes/fake_gc_heap.h"
 
@@ -27,11 +28,11 @@ class TwoHeaps {
 
   // What malloc gives for a chunk of that many bytes.
   RemoteAddr add_chunk(std::uint64_t chunk_bytes) {
-    boehm::Block block;
+    heap::Block block;
     block.start = next_;
     block.object_bytes = block.descriptor = chunk_bytes - 8;
     block.objects = 1;
-    block.flags = boehm::kChunk;
+    block.flags = heap::kChunk;
     malloc_.blocks.push_back(block);
     next_ = next_ + chunk_bytes;
     return block.start;
@@ -44,12 +45,11 @@ class TwoHeaps {
     const std::vector<Range> others{{kMalloc, kMallocBytes}, {kGlobals, 0x100}};
     REQUIRE(capture_.add(fake.memory(), others, {}));
     blocks_ = glibc::join_blocks(index, malloc_).value();
-    const boehm::Heap own(index, fake.layout(), capture_);
-    boehm::Layout layout = fake.layout();
-    layout.shares_pages = true;
-    heap_.emplace(blocks_.index, layout, capture_);
-    boehm::LiveSet found{
-        boehm::ObjectSet(own), boehm::ObjectSet(own), {}, {}, {}, {}, {}, {}, {}, {}};
+    const heap::Heap own = boehm::make_heap(index, fake.layout(), capture_);
+    heap::Shape shape = own.shape();
+    shape.shares_pages = true;
+    heap_.emplace(blocks_.index, shape, capture_, own.rules());
+    heap::LiveSet found{heap::ObjectSet(own), heap::ObjectSet(own)};
     for (const RemoteAddr at : live) {
       const auto ref = own.object_at(at.value);
       found.live.insert(own.number(*ref));
@@ -60,8 +60,8 @@ class TwoHeaps {
         glibc::find_live_beside(*found_, *heap_, capture_, {{.range = {kGlobals, 0x100}}}, {}, 1);
   }
 
-  [[nodiscard]] const boehm::Heap& heap() const { return *heap_; }
-  [[nodiscard]] const boehm::LiveSet& found() const { return *found_; }
+  [[nodiscard]] const heap::Heap& heap() const { return *heap_; }
+  [[nodiscard]] const heap::LiveSet& found() const { return *found_; }
   [[nodiscard]] std::uint64_t start_of(std::uint64_t word) const {
     const auto ref = heap().resolve(word);
     return ref ? heap().address(*ref).value : 0;
@@ -70,7 +70,7 @@ class TwoHeaps {
   [[nodiscard]] std::map<std::uint64_t, RemoteAddr> edges(RemoteAddr from) const {
     std::map<std::uint64_t, RemoteAddr> edges;
     heap().for_each_edge(*heap().object_at(from.value),
-                         [&](std::uint64_t word, boehm::ObjectRef to) {
+                         [&](std::uint64_t word, heap::ObjectRef to) {
                            CHECK(edges.try_emplace(word, heap().address(to)).second);
                          });
     return edges;
@@ -82,13 +82,13 @@ class TwoHeaps {
   FakeGcHeap fake;
 
  private:
-  boehm::BlockIndex malloc_;
+  heap::BlockIndex malloc_;
   RemoteAddr next_ = kMalloc + 16;
   Capture capture_{Arena::reserve(1U << 22, 0).value()};
   glibc::BothBlocks blocks_;
-  std::optional<boehm::Heap> heap_;
-  std::optional<boehm::LiveSet> found_;
-  std::optional<boehm::LiveSet> beside_;
+  std::optional<heap::Heap> heap_;
+  std::optional<heap::LiveSet> found_;
+  std::optional<heap::LiveSet> beside_;
 };
 
 using Edges = std::map<std::uint64_t, RemoteAddr>;
@@ -116,7 +116,7 @@ TEST_CASE("an address belongs to an object of the collector or to an allocation 
 TEST_CASE("words that the collector does not scan reference malloc's memory, and only that") {
   TwoHeaps both;
   const RemoteAddr node = both.fake.add_block({.object_bytes = 64});
-  const RemoteAddr atomic = both.fake.add_block({.object_bytes = 64, .kind = boehm::kAtomic});
+  const RemoteAddr atomic = both.fake.add_block({.object_bytes = 64, .kind = heap::kAtomic});
   const RemoteAddr partly = both.fake.add_block({.object_bytes = 32, .descriptor = 16});
   const RemoteAddr chunk = both.add_chunk(0x40);
   both.fake.put(node + 8, chunk);
@@ -141,7 +141,7 @@ TEST_CASE(
   TwoHeaps both;
   const RemoteAddr live = both.fake.add_block({.object_bytes = 32});
   const RemoteAddr dead = live + 32;
-  const RemoteAddr atomic = both.fake.add_block({.object_bytes = 32, .kind = boehm::kAtomic});
+  const RemoteAddr atomic = both.fake.add_block({.object_bytes = 32, .kind = heap::kAtomic});
   const RemoteAddr by_live = both.add_chunk(0x20);
   const RemoteAddr by_atomic = both.add_chunk(0x20);
   const RemoteAddr by_dead = both.add_chunk(0x20);
@@ -166,7 +166,7 @@ TEST_CASE(
 TEST_CASE("garbage that malloc's memory still references leads on, whatever the collector scans") {
   TwoHeaps both;
   const RemoteAddr node = both.fake.add_block({.object_bytes = 32});
-  const RemoteAddr atomic = both.fake.add_block({.object_bytes = 32, .kind = boehm::kAtomic});
+  const RemoteAddr atomic = both.fake.add_block({.object_bytes = 32, .kind = heap::kAtomic});
   const RemoteAddr holder = both.add_chunk(0x20);
   const RemoteAddr held = both.add_chunk(0x20);
   const RemoteAddr last = both.add_chunk(0x20);
@@ -189,7 +189,7 @@ TEST_CASE(
   constexpr std::uint64_t kBlocks = 60;
   std::vector<RemoteAddr> chain;
   for (std::uint64_t i = 0; i < kBlocks; ++i) {
-    const RemoteAddr block = both.fake.add_block({.object_bytes = 16, .kind = boehm::kAtomic});
+    const RemoteAddr block = both.fake.add_block({.object_bytes = 16, .kind = heap::kAtomic});
     for (std::uint64_t at = 0; at < 4096; at += 16) chain.push_back(block + at);
   }
   const RemoteAddr between = both.add_chunk(0x20);
@@ -242,8 +242,8 @@ TEST_CASE("two heaps that overlap are refused by name") {
   FakeGcHeap fake;
   const RemoteAddr node = fake.add_block({.object_bytes = 48});  // 85 objects: not the whole page
   const auto index = boehm::read_blocks(fake.memory(), fake.map(), fake.layout()).value();
-  boehm::BlockIndex malloc;
-  boehm::Block chunk;
+  heap::BlockIndex malloc;
+  heap::Block chunk;
   chunk.objects = 1;
   chunk.object_bytes = 24;
   for (const RemoteAddr at : {node - 8, node + 4090}) {
@@ -257,12 +257,12 @@ TEST_CASE("two heaps that overlap are refused by name") {
 }
 
 TEST_CASE("the collector's memory are its blocks in use and free, and the rest may be malloc's") {
-  boehm::BlockIndex index;
-  boehm::Block small;
+  heap::BlockIndex index;
+  heap::Block small;
   small.start = RemoteAddr{0x10000};
   small.object_bytes = 48;
   small.objects = 85;
-  boehm::Block large = small;
+  heap::Block large = small;
   large.start = RemoteAddr{0x14000};
   large.object_bytes = 0x1800;
   large.objects = 1;

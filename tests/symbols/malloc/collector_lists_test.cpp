@@ -25,7 +25,7 @@ struct Rig {
     memory.map_zero(kData.start, kData.bytes);
     memory.map_zero(kOwn, kOwnBytes);
     for (std::uint64_t i = 0; i < 8; ++i) {
-      index.blocks.push_back({kHeap + i * 4096, 32, 32, 128, boehm::kNormal, 0});
+      index.blocks.push_back({kHeap + i * 4096, 32, 32, 128, heap::kNormal, 0});
     }
     for (std::uint64_t kind = 0; kind < boehm::kFirstKinds; ++kind) {
       memory.put(kKinds.start + kind * 48, kFreeLists + kind * boehm::kListsOfKind * 8);
@@ -48,7 +48,7 @@ struct Rig {
   }
 
   FakeMemory memory;
-  boehm::BlockIndex index;
+  heap::BlockIndex index;
   std::vector<FrozenThread> threads;
 };
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "symbols/boehm/heap.h"
+#include "symbols/heap/heap.h"
 #include "symbols/malloc/live.h"
 #include "tests/fakes/fake_malloc_heap.h"
 
@@ -10,15 +10,9 @@ using namespace heapattach;
 
 namespace {
 
-boehm::Layout layout_of_malloc() {
-  boehm::Layout layout;
-  layout.shares_pages = true;
-  return layout;
-}
-
 std::vector<RemoteAddr> payloads(const glibc::Heap& heap) {
   std::vector<RemoteAddr> found;
-  for (const boehm::Block& block : heap.index.blocks) found.push_back(block.start);
+  for (const heap::Block& block : heap.index.blocks) found.push_back(block.start);
   return found;
 }
 
@@ -239,7 +233,7 @@ TEST_CASE("blocks that share pages are found by any address inside them") {
   const RemoteAddr mapped = fake.add_mapped(0x21000);
   const auto found = fake.read();
   REQUIRE(found);
-  const boehm::Heap heap(found->index, layout_of_malloc(), fake.capture());
+  const heap::Heap heap(found->index, glibc::kShape, fake.capture());
   const auto start_of = [&](RemoteAddr at) -> std::uint64_t {
     const auto ref = heap.resolve(at.value);
     return ref ? heap.address(*ref).value : 0;
@@ -270,8 +264,8 @@ TEST_CASE("allocations that no root leads to are leaked, whatever free chunks sa
   fake.poke(cached + 0x20, leaked.value);
   const auto found = fake.read();
   REQUIRE(found);
-  const boehm::Heap heap(found->index, layout_of_malloc(), fake.capture());
-  std::vector<boehm::RootRange> roots{{.range = {fake.global(), 0x100}}};
+  const heap::Heap heap(found->index, glibc::kShape, fake.capture());
+  std::vector<heap::RootRange> roots{{.range = {fake.global(), 0x100}}};
   const auto live = glibc::find_live(heap, fake.capture(), roots, {}, 1);
   const auto is_live = [&](RemoteAddr at) {
     return live.live.contains(heap.number(*heap.object_at(at.value)));

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "symbols/boehm/heap.h"
+#include "symbols/heap/heap.h"
 #include "symbols/malloc/heap.h"
 #include "tests/fakes/fake_malloc_heap.h"
 
@@ -22,13 +22,11 @@ bool has_problem(const glibc::Heap& heap, std::string_view words) {
 // Whether the chunks are disjoint, as their readers assume.
 void check_disjoint(const glibc::Heap& heap, const Capture& capture) {
   RemoteAddr done{0};
-  for (const boehm::Block& block : heap.index.blocks) {
+  for (const heap::Block& block : heap.index.blocks) {
     CHECK(block.start >= done);
     done = block.start + block.object_bytes;
   }
-  boehm::Layout layout;
-  layout.shares_pages = true;
-  const boehm::Heap read(heap.index, layout, capture);
+  const heap::Heap read(heap.index, glibc::kShape, capture);
   CHECK(read.slots() == heap.index.blocks.size());
 }
 

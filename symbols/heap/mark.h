@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "attach/base/flat_array.h"
-#include "symbols/boehm/heap.h"
+#include "symbols/heap/heap.h"
 
-namespace heapattach::boehm {
+namespace heapattach::heap {
 
 // A set of a heap's objects: one bit for each slot, by Heap::number.
 class ObjectSet {
@@ -94,4 +94,4 @@ void for_each_object(const Heap& heap,
   }
 }
 
-}  // namespace heapattach::boehm
+}  // namespace heapattach::heap

@@ -1,4 +1,4 @@
-#include "symbols/boehm/mark.h"
+#include "symbols/heap/mark.h"
 
 #include <array>
 #include <deque>
@@ -8,9 +8,9 @@
 #include "attach/base/count_ones.h"
 #include "attach/base/prefetch.h"
 #include "attach/base/team.h"
-#include "symbols/boehm/exchange.h"
+#include "symbols/heap/exchange.h"
 
-namespace heapattach::boehm {
+namespace heapattach::heap {
 namespace {
 
 // Something to scan: an object, or a part of a large one. What is needed is taken from the block's
@@ -298,4 +298,4 @@ ObjectSet Marker::take_live() && {
   return std::move(marks_);
 }
 
-}  // namespace heapattach::boehm
+}  // namespace heapattach::heap

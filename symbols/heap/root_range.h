@@ -7,7 +7,7 @@
 
 #include "attach/base/remote_addr.h"
 
-namespace heapattach::boehm {
+namespace heapattach::heap {
 
 enum class RootKind : std::uint8_t { Global, Stack, Register, Fiber, Uncollectable, Finalizer };
 
@@ -20,4 +20,4 @@ struct RootRange {
   std::string_view name = {};  // what this memory is, if not a variable; a literal, or empty
 };
 
-}  // namespace heapattach::boehm
+}  // namespace heapattach::heap

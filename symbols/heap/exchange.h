@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace heapattach::boehm {
+namespace heapattach::heap {
 
 // Decides which worker should process a block of a heap. Two workers that mark neighbouring objects
 // compete for the same cache lines, and on two cores are hardly faster than one. So the heap is
@@ -132,4 +132,4 @@ class Exchange {
   std::vector<Inbox> inboxes_;  // by worker
 };
 
-}  // namespace heapattach::boehm
+}  // namespace heapattach::heap

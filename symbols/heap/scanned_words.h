@@ -9,15 +9,15 @@
 
 #include "attach/base/remote_addr.h"
 
-namespace heapattach::boehm {
+namespace heapattach::heap {
 
-// An entry of GC_ext_descriptors: 64 words of an object, the lowest bit first.
+// 64 words of an object, the lowest bit first.
 struct ExtendedBitmap {
   std::uint64_t bits = 0;
   bool goes_on = false;  // the next entry describes the next 64 words
 };
 
-// The words that the collector scans from some position on: the first `words` words, or those of
+// The words that are scanned from some position on: the first `words` words, or those of
 // them selected by a bitmap.
 struct WordPattern {
   std::uint64_t words = 0;
@@ -33,7 +33,7 @@ struct ScannedElements {
   WordPattern pattern;
 };
 
-// The words of one object that the collector scans, by its descriptor.
+// The words of one object that are scanned, by its descriptor.
 struct ScannedWords {
   const std::byte* data = nullptr;
   std::uint64_t count = 0;  // the number of words from the object's first
@@ -100,4 +100,4 @@ void for_each_word(const ScannedWords& words,
   }
 }
 
-}  // namespace heapattach::boehm
+}  // namespace heapattach::heap

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attach/stop/freeze.h"
+#include "symbols/heap/mark.h"
+#include "symbols/heap/root_range.h"
+
+namespace heapattach::heap {
+
+// An object that the heap's owner allocated for itself.
+struct OwnObject {
+  ObjectRef ref;
+  std::string_view what;  // "table of finalizers"; a literal
+};
+
+// The live objects of a heap, and the reasons why they are alive.
+struct LiveSet {
+  ObjectSet live;
+  ObjectSet free;                      // on free lists; never live
+  std::vector<RootRange> ranges = {};  // as the owner scans them, with stacks cut to their bounds
+  std::vector<FrozenThread> threads = {};     // their registers were roots
+  std::vector<ObjectRef> uncollectable = {};  // in use
+  std::vector<ObjectRef> tables = {};         // the owner's, for finalizers, types and free lists
+  std::vector<OwnObject> own = {};            // objects of the owner itself, alive or not
+  std::vector<ObjectRef> finalizable = {};    // alive only because a finalizer waits for them
+  std::vector<std::string> problems = {};  // descriptions of roots that are missing or incomplete
+};
+
+}  // namespace heapattach::heap
