@@ -87,10 +87,10 @@ class Totals {
   Totals(std::uint64_t whole, Grid& grid) : whole_(whole), grid_(grid) {}
 
   void add(std::optional<std::uint64_t> objects, std::uint64_t bytes, std::string text) {
-    grid_.add_total({{"objects", objects ? CellValue(*objects) : CellValue()},
-                     {"bytes", bytes},
-                     {"%", percent_of(bytes, whole_)}},
-                    std::move(text));
+    std::vector<std::pair<std::string_view, CellValue>> values{{"bytes", bytes},
+                                                               {"%", percent_of(bytes, whole_)}};
+    if (objects) values.emplace_back("objects", *objects);
+    grid_.add_total(values, std::move(text));
   }
   void add_without_percent(std::uint64_t bytes, std::string text) {
     grid_.add_total({{"bytes", bytes}}, std::move(text));
