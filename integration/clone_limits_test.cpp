@@ -2,8 +2,6 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include <doctest/doctest.h>
 #include <sys/syscall.h>
@@ -11,6 +9,7 @@
 
 #include "attach/memory/live_memory.h"
 #include "integration/cloning.h"
+#include "integration/control_group.h"
 #include "integration/health.h"
 #include "integration/live_target.h"
 #include "integration/rounds.h"
@@ -22,36 +21,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A control group of version 1, removed at the end; empty if none can be made.
-class Group {
- public:
-  explicit Group(const std::string& controller)
-      : path_(fmt::format("/sys/fs/cgroup/{}/heapattach-test-{}", controller, ::getpid())) {
-    std::error_code failed;
-    if (!std::filesystem::create_directory(path_, failed)) path_.clear();
-  }
-  ~Group() {
-    // Its last process may take a moment to leave it.
-    if (!path_.empty()) eventually(2s, [&] { return ::rmdir(path_.c_str()) == 0; });
-  }
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
-
-  [[nodiscard]] bool exists() const { return !path_.empty(); }
-  [[nodiscard]] bool set(const std::string& file, const std::string& value) const {
-    std::ofstream out(path_ + "/" + file);
-    out << value << std::flush;
-    return out.good();
-  }
-  [[nodiscard]] std::int64_t get(const std::string& file) const {
-    std::int64_t value = 0;
-    std::ifstream(path_ + "/" + file) >> value;
-    return value;
-  }
-
- private:
-  std::string path_;
-};
+// Of version 1.
+constexpr const char* kMemory = "/sys/fs/cgroup/memory";
+constexpr const char* kLimit = "memory.limit_in_bytes";
 
 LiveTarget filtered(const std::vector<long>& refused, const std::string& program) {
   std::vector<std::string> words;
@@ -74,14 +46,14 @@ TEST_CASE("no thread is borrowed under a seccomp filter, and the reason is repor
 }
 
 TEST_CASE("a clone that the kernel refuses leaves the target unchanged, and names the limit") {
-  const Group group("pids");
+  const ControlGroup group("/sys/fs/cgroup/pids", "pids.max");
   if (!group.exists()) {
     print_skip("no rights to make a control group for pids");
     return;
   }
   LiveTarget target("plain");
-  REQUIRE(group.set("cgroup.procs", std::to_string(target.pid())));
-  REQUIRE(group.set("pids.max", "1"));
+  REQUIRE(group.write("cgroup.procs", std::to_string(target.pid())));
+  REQUIRE(group.write("pids.max", "1"));
   const Traces before = traces_of(target.pid());
   const auto report = clone_once(target.pid());
   REQUIRE(!report.has_value());
@@ -89,7 +61,7 @@ TEST_CASE("a clone that the kernel refuses leaves the target unchanged, and name
   CHECK_MESSAGE(report.error().message().find("pids.max") != std::string::npos, why(report));
   CHECK(difference(before, traces_of(target.pid())) == "");
   CHECK(target.ask().at("interrupted") == 0);
-  REQUIRE(group.set("pids.max", "max"));
+  REQUIRE(group.write("pids.max", "max"));
   const auto allowed = clone_once(target.pid());
   CHECK_MESSAGE(allowed.has_value(), why(allowed));
 }
@@ -142,16 +114,16 @@ TEST_CASE("if no thread can be copied, the reason is reported") {
 // runs on a busy machine.
 TEST_CASE("a target that rewrites its heap in a narrow memory group survives its clones") {
   constexpr std::int64_t kMegabytes = 64;
-  const Group group("memory");
+  const ControlGroup group(kMemory, kLimit);
   if (!group.exists()) {
     print_skip("no rights to make a control group for memory");
     return;
   }
   const int clones = rounds(4, 20);
   int given_up = 0;
-  REQUIRE(group.set("memory.limit_in_bytes", std::to_string(kMegabytes * 127 / 100 + 8) + "M"));
+  REQUIRE(group.write(kLimit, std::to_string(kMegabytes * 127 / 100 + 8) + "M"));
   LiveTarget target("rewriting", {std::to_string(kMegabytes)});
-  REQUIRE(group.set("cgroup.procs", std::to_string(target.pid())));
+  REQUIRE(group.write("cgroup.procs", std::to_string(target.pid())));
   target.ask("fill");
   for (int i = 0; i < clones; ++i) {
     const auto report = clone_once(target.pid(), {}, [&](const Clone& clone) -> Result<void> {
@@ -179,18 +151,18 @@ TEST_CASE("a target that rewrites its heap in a narrow memory group survives its
 }
 
 TEST_CASE("a service that rewrites its heap in a narrow memory group survives its snapshots") {
-  const Group group("memory");
+  const ControlGroup group(kMemory, kLimit);
   if (!group.exists()) {
     print_skip("no rights to make a control group for memory");
     return;
   }
   if (!is_target_built("still")) return;
   LiveTarget target("still", {"0"});
-  REQUIRE(group.set("cgroup.procs", std::to_string(target.pid())));
+  REQUIRE(group.write("cgroup.procs", std::to_string(target.pid())));
   const Answer built = target.ask("rewrite 4000000");
   const int snapshots = rounds(1, 20);
   const auto limit = built.at("heap") * 127 / 100;
-  REQUIRE(group.set("memory.limit_in_bytes", std::to_string(limit)));
+  REQUIRE(group.write(kLimit, std::to_string(limit)));
   int complete = 0;
   int given_up = 0;
   for (int i = 0; i < snapshots; ++i) {
@@ -214,19 +186,19 @@ TEST_CASE("a service that rewrites its heap in a narrow memory group survives it
 }
 
 TEST_CASE("a clone is given up before its memory group is full, and the group is named") {
-  const Group group("memory");
+  const ControlGroup group(kMemory, kLimit);
   if (!group.exists()) {
     print_skip("no rights to make a control group for memory");
     return;
   }
   LiveTarget target("plain");
-  REQUIRE(group.set("cgroup.procs", std::to_string(target.pid())));
-  REQUIRE(group.set("memory.limit_in_bytes", "64M"));
+  REQUIRE(group.write("cgroup.procs", std::to_string(target.pid())));
+  REQUIRE(group.write(kLimit, "64M"));
   const auto report = clone_once(target.pid(), {}, [&](const Clone& clone) -> Result<void> {
     CHECK(clone.is_whole());
     CHECK(!clone.given_up());
     // Less than the reserve, and more than is in use.
-    REQUIRE(group.set("memory.limit_in_bytes", "6M"));
+    REQUIRE(group.write(kLimit, "6M"));
     CHECK(eventually(10s, [&] { return clone.given_up().has_value(); }));
     CHECK(clone.given_up().value_or("").find("heapattach-test") != std::string::npos);
     CHECK(!clone.is_whole());
@@ -243,24 +215,23 @@ TEST_CASE("a clone is given up before its memory group is full, and the group is
 
 TEST_CASE("a recorder is not put into a memory group that has no room for it") {
   if (!is_target_built(kAllocating)) return;
-  const Group group("memory");
+  const ControlGroup group(kMemory, kLimit);
   if (!group.exists()) {
     print_skip("no rights to make a control group for memory");
     return;
   }
   LiveTarget target(kAllocating, {"1"});
-  REQUIRE(group.set("cgroup.procs", std::to_string(target.pid())));
+  REQUIRE(group.write("cgroup.procs", std::to_string(target.pid())));
   target.ask("run 1000");
   target.ask("until 1000");
   const Traces before = lasting_traces(target);
-  REQUIRE(group.set("memory.limit_in_bytes",
-                    std::to_string(group.get("memory.usage_in_bytes") + (400 << 10))));
+  REQUIRE(group.write(kLimit, std::to_string(group.number("memory.usage_in_bytes") + (400 << 10))));
   const ToolRun run =
       run_tool({"trace", "--for", "100ms", "--no-mark", std::to_string(target.pid())});
   CHECK(run.status == 1);
   CHECK_MESSAGE(run.errors.find("the control group /") != std::string::npos, run.errors);
   CHECK(difference(before, lasting_traces(target)) == "");
-  REQUIRE(group.set("memory.limit_in_bytes", "-1"));
+  REQUIRE(group.write(kLimit, "-1"));
   target.ask("run 1000");
   CHECK(target.ask("until 2000").at("bad") == 0);
   Tracer tracer(target.pid());

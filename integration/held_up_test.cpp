@@ -1,11 +1,8 @@
 // HAZARDS A9: threads that cannot be stopped are reported, not waited for, and continue unharmed.
 
-#include <filesystem>
-#include <fstream>
-
 #include <doctest/doctest.h>
-#include <unistd.h>
 
+#include "integration/control_group.h"
 #include "integration/freezing.h"
 #include "integration/health.h"
 #include "integration/live_target.h"
@@ -21,43 +18,6 @@ int threads_without_registers(const FreezeReport& report) {
   for (const FrozenThread& thread : report.threads) count += thread.registers ? 0 : 1;
   return count;
 }
-
-bool write_to(const std::filesystem::path& file, const std::string& text) {
-  std::ofstream stream(file);
-  stream << text;
-  return static_cast<bool>(stream.flush());
-}
-
-// A control group of its own, removed at the end, when it is empty.
-class ControlGroup {
- public:
-  explicit ControlGroup(const std::filesystem::path& below)
-      : path_(below / ("heapattach-test-" + std::to_string(::getpid()))) {
-    std::error_code failed;
-    exists_ = std::filesystem::create_directory(path_, failed);
-  }
-  ~ControlGroup() {
-    if (!exists_) return;
-    CHECK(eventually(2s, [&] { return ::rmdir(path_.c_str()) == 0; }));
-  }
-  ControlGroup(const ControlGroup&) = delete;
-  ControlGroup& operator=(const ControlGroup&) = delete;
-
-  [[nodiscard]] bool holds(const char* file) const {
-    return exists_ && std::filesystem::exists(path_ / file);
-  }
-  [[nodiscard]] bool write(const char* file, const std::string& text) const {
-    return write_to(path_ / file, text);
-  }
-  [[nodiscard]] std::string read(const char* file) const {
-    std::ifstream stream(path_ / file);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-
- private:
-  std::filesystem::path path_;
-  bool exists_ = false;
-};
 
 // Freezes a control group until its own end, which must come before the target's: what the older
 // freezer holds cannot even be killed.
@@ -135,8 +95,8 @@ TEST_CASE("vfork parents survive many freezes unharmed") {
 }
 
 TEST_CASE("a target in the freezer of control groups, version 1, stays frozen") {
-  const ControlGroup group("/sys/fs/cgroup/freezer");
-  if (!group.holds("freezer.state")) {
+  const ControlGroup group("/sys/fs/cgroup/freezer", "freezer.state");
+  if (!group.exists()) {
     print_skip("no freezer of control groups version 1 that we may use");
     return;
   }
@@ -155,15 +115,8 @@ TEST_CASE("a target in the freezer of control groups, version 1, stays frozen") 
 }
 
 TEST_CASE("a target in the freezer of control groups, version 2, stays frozen") {
-  std::filesystem::path root;
-  for (const char* candidate : {"/sys/fs/cgroup/unified", "/sys/fs/cgroup"}) {
-    if (std::filesystem::exists(std::filesystem::path(candidate) / "cgroup.controllers")) {
-      root = candidate;
-      break;
-    }
-  }
-  const ControlGroup group(root.empty() ? "/nonexistent" : root);
-  if (!group.holds("cgroup.freeze")) {
+  const ControlGroup group(unified_hierarchy(), "cgroup.freeze");
+  if (!group.exists()) {
     print_skip("no freezer of control groups version 2 that we may use");
     return;
   }

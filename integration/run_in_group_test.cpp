@@ -4,13 +4,13 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "integration/cloning.h"
+#include "integration/control_group.h"
 #include "integration/health.h"
 #include "integration/live_target.h"
 #include "integration/rounds.h"
@@ -21,40 +21,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A control group below `hierarchy`, removed at the end; empty if none can be made there.
-class ToolGroup {
- public:
-  ToolGroup(const std::string& hierarchy, const std::string& needed)
-      : path_(fmt::format("{}/heapattach-tool-{}", hierarchy, ::getpid())) {
-    std::error_code failed;
-    if (!std::filesystem::create_directory(path_, failed)) path_.clear();
-    if (path_.empty() || std::filesystem::exists(path_ + "/" + needed)) return;
-    ::rmdir(path_.c_str());
-    path_.clear();
-  }
-  ~ToolGroup() {
-    if (!path_.empty()) eventually(10s, [&] { return ::rmdir(path_.c_str()) == 0; });
-  }
-  ToolGroup(const ToolGroup&) = delete;
-  ToolGroup& operator=(const ToolGroup&) = delete;
-
-  [[nodiscard]] bool exists() const { return !path_.empty(); }
-  [[nodiscard]] bool set(const std::string& file, const std::string& value) const {
-    std::ofstream out(path_ + "/" + file);
-    out << value << std::flush;
-    return out.good();
-  }
-  // The command that starts the tool in the group.
-  [[nodiscard]] std::vector<std::string> command(const std::vector<std::string>& arguments) const {
-    std::vector<std::string> words{
-        "/bin/bash", "-c", "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"", path_, tool_path()};
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    return words;
-  }
-
- private:
-  std::string path_;
-};
+// The command that starts the tool in the group.
+std::vector<std::string> command_in(const ControlGroup& group,
+                                    const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{"/bin/bash", "-c", "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"",
+                                 group.path(), tool_path()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
+}
 
 void check_unharmed(LiveTarget& target, const std::string& when) {
   const Answer before = target.ask();
@@ -69,15 +43,10 @@ void check_clean_after_next(LiveTarget& target) {
   CHECK(children_of(target.pid()).empty());
 }
 
-std::string unified_hierarchy() {
-  const std::string beside = "/sys/fs/cgroup/unified";
-  return std::filesystem::exists(beside) ? beside : "/sys/fs/cgroup";
-}
-
 }  // namespace
 
 TEST_CASE("a control group is killed with the tool in it, and the target continues") {
-  const ToolGroup group(unified_hierarchy(), "cgroup.kill");
+  const ControlGroup group(unified_hierarchy(), "cgroup.kill");
   if (!group.exists()) {
     print_skip("no control group of version 2 that can be killed");
     return;
@@ -87,15 +56,16 @@ TEST_CASE("a control group is killed with the tool in it, and the target continu
   const int times = rounds(8, 200);
   for (int i = 0; i < times; ++i) {
     const bool is_call = i % 2 == 0;
-    ChildProcess tool(group.command(
-        is_call ? std::vector<std::string>{"--call", "loop_for_ever()", "--timeout", "60", pid}
-                : std::vector<std::string>{"--summary", "--snapshot", "clone", pid}));
+    ChildProcess tool(command_in(
+        group, is_call
+                   ? std::vector<std::string>{"--call", "loop_for_ever()", "--timeout", "60", pid}
+                   : std::vector<std::string>{"--summary", "--snapshot", "clone", pid}));
     if (i == 0) {
       REQUIRE(eventually(60s, [&] { return !children_of(target.pid()).empty(); }));
     } else {
       ::usleep(static_cast<useconds_t>(std::rand() % 150'000));
     }
-    REQUIRE(group.set("cgroup.kill", "1"));
+    REQUIRE(group.write("cgroup.kill", "1"));
     // The shell may have joined the group only after it was killed.
     if (!tool.wait_end(500ms)) tool.signal(SIGKILL);
     REQUIRE(tool.wait_end(60s).has_value());
@@ -109,7 +79,7 @@ TEST_CASE("a control group has too little memory for the tool, and the target co
   const std::string first = "/sys/fs/cgroup/memory";
   const bool is_first = std::filesystem::exists(first);
   const std::string limit = is_first ? "memory.limit_in_bytes" : "memory.max";
-  const ToolGroup group(is_first ? first : unified_hierarchy(), limit);
+  const ControlGroup group(is_first ? std::filesystem::path(first) : unified_hierarchy(), limit);
   if (!group.exists()) {
     print_skip("no control group that limits memory");
     return;
@@ -120,8 +90,8 @@ TEST_CASE("a control group has too little memory for the tool, and the target co
   const int tries = rounds(6, 100);
   for (int i = 0; i < tries; ++i) {
     // From a limit that kills the tool at once to one that is nearly enough.
-    REQUIRE(group.set(limit, std::to_string(1'000'000 + i * 6'000'000 / tries)));
-    ChildProcess tool(group.command({"--call", "with_a_thread(1)", "--timeout", "20", pid}));
+    REQUIRE(group.write(limit, std::to_string(1'000'000 + i * 6'000'000 / tries)));
+    ChildProcess tool(command_in(group, {"--call", "with_a_thread(1)", "--timeout", "20", pid}));
     const auto status = tool.wait_end(90s);
     REQUIRE(status.has_value());
     ended += *status != 0 ? 1 : 0;
