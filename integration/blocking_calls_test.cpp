@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kLateSeconds = 0.25;  // more than a busy machine makes of it
 constexpr int kFirstInternalErrno = 512;
+constexpr int kCalls = 54;
 
 struct Row {
   std::string name;
@@ -38,9 +39,10 @@ struct Row {
 };
 
 std::vector<Row> ask_rows(LiveTarget& target) {
+  REQUIRE(target.greeting().at("rows") == kCalls);
   target.child().send_line("rows");
   std::vector<Row> rows;
-  for (std::int64_t i = 0; i < target.greeting().at("rows"); ++i) {
+  for (int i = 0; i < kCalls; ++i) {
     char name[64] = {};
     Row row;
     int ended = 0;
@@ -117,7 +119,6 @@ bool is_subset(const std::set<std::string>& part, const std::set<std::string>& o
 
 TEST_CASE("of 54 blocking calls no untimed one notices a freeze, except begun transfers") {
   LiveTarget target("blockers");
-  CHECK(target.greeting().at("rows") == 54);
   wait_until_blocked(target);
   const auto report = freeze_once(target.pid());
   REQUIRE_MESSAGE(report.has_value(), why(report));
@@ -181,10 +182,12 @@ TEST_CASE("up to 200 freezes within one timed call do not move its end") {
     std::this_thread::sleep_for(2ms);
   }
   std::this_thread::sleep_for(2s);
+  int compared = 0;
   double worst_s = 0;
   std::string worst;
   for (const Row& row : ask_rows(target)) {
     if (row.due_s == 0 || documented.count(row.name) > 0) continue;
+    ++compared;
     CHECK_MESSAGE(row.ended, row.name, " has not come back");
     CHECK_MESSAGE(row.error != EINTR, row.name, " was interrupted");
     CHECK_MESSAGE(row.elapsed_s >= row.due_s - 0.001, row.name, " came back after ", row.elapsed_s);
@@ -200,5 +203,6 @@ TEST_CASE("up to 200 freezes within one timed call do not move its end") {
       fmt::format("A3: {} freezes within 1.5 s, {:.0f} ms in all; the furthest from its time is {} "
                   "by {:.1f} ms",
                   freezes, held_s * 1e3, worst, worst_s * 1e3));
+  CHECK(compared > 5);
   CHECK(freezes > 1);  // a busy machine leaves time for few
 }

@@ -83,6 +83,7 @@ std::vector<Bomb> bombs() {
 TEST_CASE("what a hostile target maps costs little memory and no more than the time allowed") {
   if (!is_target_built("still")) return;
   Worst worst;
+  int complete = 0;
   for (const Bomb& bomb : bombs()) {
     CAPTURE(bomb.what);
     const TemporaryDirectory directory;
@@ -96,10 +97,13 @@ TEST_CASE("what a hostile target maps costs little memory and no more than the t
     const MeasuredRun run =
         run_measured({"--count", "-f", "tsv", "--timeout", "10", std::to_string(target.pid())});
     check(run, bomb.what, worst);
-    if (run.run.status == 0) CHECK_MESSAGE(has_all_links(run), run.run.output);
-    if (!bomb.warning.empty() && run.run.status == 0) CHECK(says(run, bomb.warning));
     CHECK(harm_done_to(target.pid()) == "");
+    if (run.run.status != 0) continue;
+    ++complete;
+    CHECK_MESSAGE(has_all_links(run), run.run.output);
+    if (!bomb.warning.empty()) CHECK(says(run, bomb.warning));
   }
+  CHECK(complete > 0);
   print(worst);
 }
 

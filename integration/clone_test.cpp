@@ -185,6 +185,7 @@ TEST_CASE(
       "write-much-to-socket",  "recv-waitall"};
   LiveTarget target("blockers");
   const auto rows = target.greeting().at("rows");
+  REQUIRE(rows == 54);
   const auto ask_rows = [&](const auto& take) {
     target.child().send_line("rows");
     for (std::int64_t i = 0; i < rows; ++i) {

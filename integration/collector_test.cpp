@@ -125,5 +125,6 @@ TEST_CASE("a heap read in the middle of a collection adds up or is marked partia
   }
   print_figure(fmt::format("C6: {} counts, {} of them during a collection, {} marked partial", all,
                            collecting, partial));
+  CHECK(collecting > 0);
   check_collects(target);
 }

@@ -62,8 +62,10 @@ void compare_builds(const std::string& words) {
       run_in_shell("python3 \"$1\" list \"$2\"", {kBuilds, is_long_run() ? "long" : "short"})
           .output);
   REQUIRE(builds.size() >= 2);
+  int of_these_words = 0;
   for (const std::string& build : builds) {
     if (!build.starts_with(words)) continue;
+    ++of_these_words;
     CAPTURE(build);
     const ToolRun run =
         run_in_shell("python3 \"$1\" run \"$0\" \"$2\" \"$3\"", {kBuilds, TARGETS, build});
@@ -78,6 +80,7 @@ void compare_builds(const std::string& words) {
     CHECK(run.status == 0);
     if (is_long_run()) print_figure(fmt::format("{}: {}", build, run.output));
   }
+  CHECK(of_these_words > 0);
 }
 
 }  // namespace

@@ -31,7 +31,9 @@ void check_program(const std::string& program, const std::string& mode, bool may
   CHECK(seen.unreadable == 0);
   CHECK(seen.skipped == 0);
 
-  for (const KnownObject& object : ask_known(target)) {
+  const std::vector<KnownObject> known = ask_known(target);
+  CHECK_FALSE(known.empty());
+  for (const KnownObject& object : known) {
     if (object.is_alive && seen.live.count(object.address) == 0) FAIL_CHECK(object.line);
   }
   // Release 7.4 cannot list its objects.

@@ -117,7 +117,7 @@ std::string freeze_in_a_churn(int times) {
   int frozen = 0;
   std::string wrong;
   const auto end_of_time = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  for (int round = 0; round < times && wrong.empty();) {
+  for (int round = 0; (round < times || frozen == 0) && wrong.empty();) {
     if (std::chrono::steady_clock::now() > end_of_time) return "the number is never seen alive";
     const auto process = Process::open(250);
     if (!process) continue;

@@ -69,6 +69,7 @@ void check_mode(const std::string& program, const std::string& mode, Copied copi
     CHECK(seen.live.count(object.address) == (object.is_alive ? 1 : 0));
     ++known;
   }
+  CHECK(known > 0);
   if (!has_list) {
     print_figure(
         fmt::format("root rules, {} {}: {} known, no list to compare with", program, mode, known));

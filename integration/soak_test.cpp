@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
@@ -54,6 +55,12 @@ const std::vector<Words> kOfHeap{{"--count"},
                                  {"--call", "getpid()"},
                                  {"--suspects"}};
 
+// Complete, partial, too late on a busy machine, or after a killed run that still traces.
+bool is_good_end(int status) {
+  const std::set<int> good{0, 6, 7, 9};
+  return WIFEXITED(status) && good.contains(WEXITSTATUS(status));
+}
+
 class Soak {
  public:
   // Runs the next of these reports on that process.
@@ -71,7 +78,7 @@ class Soak {
     }
     const auto status = tool.wait_end(90s);
     REQUIRE_MESSAGE(status.has_value(), shown);
-    CHECK_MESSAGE((is_killed || WIFEXITED(*status)), shown);
+    CHECK_MESSAGE((is_killed || is_good_end(*status)), shown, ": ", *status);
     CHECK_MESSAGE(eventually(30s, [&] { return harm_done_to(pid).empty(); }), shown);
   }
   [[nodiscard]] int runs() const { return runs_; }

@@ -16,13 +16,10 @@ TEST_CASE("in a storm of threads, every one is frozen, and none starts during th
   LiveTarget target("spawner");
   std::vector<double> pauses;
   int most_passes = 0;
-  int not_frozen = 0;
   const int attaches = rounds(100, 1000);
   for (int round = 0; round < attaches; ++round) {
     const auto report = freeze_once(target.pid(), {}, [&](const FrozenView& view) -> Result<void> {
-      const int moving = threads_not_frozen(target.pid());
-      CHECK(moving == 0);
-      not_frozen += moving > 0 ? 1 : 0;
+      CHECK(threads_not_frozen(target.pid()) == 0);
       const std::vector<pid_t> before = threads_of(target.pid());
       std::this_thread::sleep_for(2ms);
       CHECK(threads_of(target.pid()) == before);
@@ -34,9 +31,10 @@ TEST_CASE("in a storm of threads, every one is frozen, and none starts during th
     most_passes = std::max(most_passes, report->passes);
   }
   const Answer answer = target.ask("stop");
-  print_figure(fmt::format(
-      "A4: {} attaches to a storm of threads ({} made), {} missed one, at most {} passes, pause {}",
-      attaches, answer.at("made"), not_frozen, most_passes, spread_of(pauses)));
+  print_figure(
+      fmt::format("A4: {} attaches to a storm of threads ({} made), at most {} passes, pause {}",
+                  attaches, answer.at("made"), most_passes, spread_of(pauses)));
+  CHECK(answer.at("made") > 0);
   CHECK(answer.at("made") == answer.at("ended"));
   CHECK(answer.at("failed") == 0);
   CHECK(most_passes <= 10);

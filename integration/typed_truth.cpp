@@ -83,6 +83,7 @@ std::vector<std::string> typed_programs_of(const std::string& language) {
     std::string name = fmt::format("typed_{}_{}", language, variant);
     if (is_target_built(name)) names.push_back(std::move(name));
   }
+  CHECK_FALSE(names.empty());
   return names;
 }
 
@@ -102,6 +103,7 @@ DescribedHeap truth_of(LiveTarget& target) {
     object.type = fields[1];
     if (!fields[2].empty()) object.edges[fields[2]] = address_in(fields[3]);
   }
+  REQUIRE_FALSE(heap.empty());
   return heap;
 }
 

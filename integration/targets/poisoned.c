@@ -1,21 +1,24 @@
-// A program that falsifies its collector's data, and then never allocates again: "poisoned HOW
-// [SEED]" prints "ready done=1", or done=0 if it did not find what to change, and waits for the
-// end of its standard input. It finds everything from the addresses of its own objects: a header
-// names its block, a bottom index references the header, and the top index references that index.
+// A program that falsifies its collector's data, and then never allocates again. It finds
+// everything from the addresses of its own objects: a header names its block, a bottom index
+// references the header, and the top index references that index.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <gc.h>
 #include <link.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-typedef uint64_t word;
-enum { kPage = 4096, kInIndex = 1024, kKey = 0x2010 / 8, kNext = 0x2018 / 8, kMost = 4096 };
+#include "falsify.h"
+
+enum {
+  kPage = 4096,
+  kInIndex = 1024,
+  kInTop = 2048,
+  kKey = 0x2010 / 8,
+  kNext = 0x2018 / 8,
+  kMost = 4096
+};
 enum { kName = 2, kFlagsAndKind = 3, kSize = 4, kDescriptor = 5 };
 
 struct link {
@@ -59,30 +62,45 @@ static int is_within(const word* at, size_t words) {
   return 0;
 }
 
-static word* header_of(word block) {
-  for (word* at = find(block, NULL); at != NULL; at = find(block, at)) {
-    if (!is_within(at - kName, 16)) continue;
-    const word size = at[kSize - kName];
-    if (size == sizeof(struct link) || size == sizeof(struct link) + 16) return at - kName;
-  }
-  return NULL;
+static word block;
+static word* header;
+static word* bottom;
+static word* top;
+
+// Most slots of the top index reference the same index, the empty one.
+static int is_top(const word* slots) {
+  int same = 0;
+  if (!is_within(slots, kInTop)) return 0;
+  for (int i = 0; i < kInTop; ++i) same += slots[i] != 0 && slots[i] == slots[(i + 1) % kInTop];
+  return same > kInTop / 2;
 }
 
-static word* index_of(word block, const word* header) {
+static int find_top(void) {
+  for (word* at = find((word)bottom, NULL); at != NULL; at = find((word)bottom, at)) {
+    top = at - (block >> 22) % kInTop;
+    if (is_top(top)) return 1;
+  }
+  return 0;
+}
+
+static int find_bottom(void) {
   for (word* at = find((word)header, NULL); at != NULL; at = find((word)header, at)) {
-    word* const index = at - block / kPage % kInIndex;
-    if (is_within(index, kNext + 1) && index[kKey] == block >> 22) return index;
+    bottom = at - block / kPage % kInIndex;
+    if (is_within(bottom, kNext + 1) && bottom[kKey] == block >> 22 && find_top()) return 1;
   }
-  return NULL;
+  return 0;
 }
 
-static word* top_of(word block, const word* index) {
-  for (word* at = find((word)index, NULL); at != NULL; at = find((word)index, at)) {
-    word* const top = at - (block >> 22) % 2048;
-    // Most slots have the empty index.
-    if (is_within(top, 2048) && top[0] != 0 && top[0] == top[1]) return top;
+// Words elsewhere may look like the header, but no index references them.
+static int find_header(void) {
+  for (word* at = find(block, NULL); at != NULL; at = find(block, at)) {
+    header = at - kName;
+    if (!is_within(header, 16)) continue;
+    const word size = header[kSize];
+    const int is_header = size == sizeof(struct link) || size == sizeof(struct link) + 16;
+    if (is_header && find_bottom()) return 1;
   }
-  return NULL;
+  return 0;
 }
 
 static word* reserve(size_t bytes) {
@@ -91,26 +109,13 @@ static word* reserve(size_t bytes) {
   return at == MAP_FAILED ? NULL : at;
 }
 
-static word seed;
-static word pick(word below) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return seed % below;
-}
-
-static word block;
-static word* header;
-static word* bottom;
-static word* top;
-
 // Puts the new block into the index, in a bottom index of its own.
 static word* enter(word at, word* new_header, word* new_bottom) {
   new_header[kName] = at;
   new_bottom[kKey] = at >> 22;
-  new_bottom[kNext] = top[(at >> 22) % 2048];
+  new_bottom[kNext] = top[(at >> 22) % kInTop];
   new_bottom[at / kPage % kInIndex] = (word)new_header;
-  top[(at >> 22) % 2048] = (word)new_bottom;
+  top[(at >> 22) % kInTop] = (word)new_bottom;
   return new_header;
 }
 
@@ -132,12 +137,12 @@ static int overlap(size_t count) {
   enum { kStep = 4 };
   word* const made = reserve(count * kStep * 8 + (1 << 20));
   if (made == NULL || reserve((size_t)1 << 36) == NULL) return 0;
-  word before[2048];
+  word before[kInTop];
   memcpy(before, top, sizeof before);
   for (size_t i = 0; i < count; ++i) {
-    const word slot = i % 2048;
+    const word slot = i % kInTop;
     word* const one = made + i * kStep;
-    one[kKey] = (i / 2048 + 1) * 2048 + slot;
+    one[kKey] = (i / kInTop + 1) * kInTop + slot;
     one[kNext] = before[slot];
     before[slot] = (word)one;
   }
@@ -150,12 +155,12 @@ static int repeat_header(size_t indices) {
   word* const made = reserve(indices * 16384);
   if (made == NULL || reserve((size_t)1 << 36) == NULL) return 0;
   for (size_t i = 0; i < indices; ++i) {
-    word* const one = made + i * 2048;
+    word* const one = made + i * kInTop;
     const word key = 4096 + i;
     for (int entry = 0; entry < kInIndex; ++entry) one[entry] = (word)header;
     one[kKey] = key;
-    one[kNext] = top[key % 2048];
-    top[key % 2048] = (word)one;
+    one[kNext] = top[key % kInTop];
+    top[key % kInTop] = (word)one;
   }
   return 1;
 }
@@ -178,7 +183,7 @@ static int scatter(void) {
       case 0: at = bottom + pick(kInIndex + 4); break;
       case 1: at = header + pick(42); break;
       case 2: at = (word*)(block + pick(512) * 8); break;
-      case 3: at = top + pick(2048); break;
+      case 3: at = top + pick(kInTop); break;
       default: at = bytes < 8 ? top : data + pick(bytes / 8); break;
     }
     *at = values[pick(sizeof values / sizeof *values)];
@@ -203,7 +208,7 @@ static int poison(const char* how) {
   if (strcmp(how, "many of one header") == 0) return repeat_header(16384);
   if (strcmp(how, "chain in a circle") == 0) return (bottom[kNext] = (word)bottom) != 0;
   if (strcmp(how, "one index") == 0) {
-    for (int i = 0; i < 2048; ++i) top[i] = (word)bottom;
+    for (int i = 0; i < kInTop; ++i) top[i] = (word)bottom;
     return 1;
   }
   if (strcmp(how, "no blocks begin") == 0) {
@@ -229,16 +234,8 @@ int main(int count, char** words) {
     first = made;
   }
   GC_gcollect();
-  seed = count > 2 ? strtoull(words[2], NULL, 10) * 2654435761u + 1 : 1;
+  set_seed(count, words);
   list_ranges();
   block = (word)first / kPage * kPage;
-  header = header_of(block);
-  bottom = header == NULL ? NULL : index_of(block, header);
-  top = bottom == NULL ? NULL : top_of(block, bottom);
-  printf("ready done=%d\n", count > 1 && top != NULL && poison(words[1]));
-  fflush(stdout);
-  char end = 0;
-  while (read(0, &end, 1) > 0) {
-  }
-  _exit(0);
+  wait_for_end(count > 1 && find_header() && poison(words[1]));
 }

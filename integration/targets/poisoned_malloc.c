@@ -1,19 +1,14 @@
-// A program that falsifies malloc's data, and then never allocates again: "poisoned_malloc HOW
-// [SEED]" prints "ready done=1", or done=0 if it did not find what to change, and waits for the
-// end of its standard input. It knows main_arena from the arena of another thread, which the
-// header of that thread's heap names.
+// A program that falsifies malloc's data, and then never allocates again. It knows main_arena from
+// the arena of another thread, which the header of that thread's heap names.
 
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-typedef uint64_t word;
+#include "falsify.h"
+
 enum { kBins = 254, kObjects = 4000 };
 static const word kHeap = (word)64 << 20;
 
@@ -53,14 +48,6 @@ static word* reserve(size_t bytes, size_t aligned) {
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return NULL;
   return (word*)(((word)at + aligned - 1) / aligned * aligned);
-}
-
-static word seed;
-static word pick(word below) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return seed % below;
 }
 
 // A heap of the arena, full of small chunks up to its end.
@@ -210,13 +197,8 @@ int main(int count, char** words) {
   other = *(word**)((word)of_thread / kHeap * kHeap);
   bins = find_bins(other);
   if (bins >= 0) main_arena = (word*)*next_of(other);
-  seed = count > 2 ? strtoull(words[2], NULL, 10) * 2654435761u + 1 : 1;
+  set_seed(count, words);
   const int done =
       count > 1 && main_arena != NULL && *next_of(main_arena) == (word)other && poison(words[1]);
-  printf("ready done=%d\n", done);
-  fflush(stdout);
-  char end = 0;
-  while (read(0, &end, 1) > 0) {
-  }
-  _exit(0);
+  wait_for_end(done);
 }

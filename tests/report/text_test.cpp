@@ -61,7 +61,9 @@ TEST_CASE("no raw control byte reaches a terminal") {
   CHECK(terminal_text("a\\n") == "a\\\\n");
   for (int byte = 0; byte < 256; ++byte) {
     const char letter = static_cast<char>(byte);
-    for (const char shown : terminal_text({&letter, 1})) {
+    const std::string text = terminal_text({&letter, 1});
+    CHECK_FALSE(text.empty());
+    for (const char shown : text) {
       CHECK(static_cast<unsigned char>(shown) >= 0x20);
       CHECK(static_cast<unsigned char>(shown) < 0x7f);
     }

@@ -81,20 +81,22 @@ std::uint64_t ask_everything(const Bytes& bytes, std::uint64_t bias) {
 TEST_CASE("an ELF file that is cut short is read as far as it goes") {
   const WithoutWorkers without_workers;
   const Bytes whole = small_elf();
+  if (whole.empty()) return;
   std::uint64_t sum = 0;
   for (std::size_t size = 0; size < whole.size(); size += size < 1024 ? 1 : 61) {
     sum += ask_everything(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)),
                           0x7f00'0000'0000);
   }
-  CHECK((sum > 0 || whole.empty()));
+  CHECK(sum > 0);
 }
 
 TEST_CASE("2,000 damaged ELF files do no harm") {
   const WithoutWorkers without_workers;
   const Bytes whole = small_elf();
+  if (whole.empty()) return;
   std::mt19937 random(4711);
   std::uint64_t sum = 0;
-  for (int round = 0; round < 2000 && !whole.empty(); ++round) {
+  for (int round = 0; round < 2000; ++round) {
     Bytes bytes = whole;
     const unsigned changes = 1 + random() % 8;
     for (unsigned i = 0; i < changes; ++i) {
@@ -109,7 +111,7 @@ TEST_CASE("2,000 damaged ELF files do no harm") {
     }
     sum += ask_everything(bytes, round % 2 == 0 ? 0 : ~std::uint64_t{0} - 0x2000);
   }
-  CHECK((sum > 0 || whole.empty()));
+  CHECK(sum > 0);
 }
 
 TEST_CASE("a segment that would wrap around the address space is left out and noted") {

@@ -1,5 +1,7 @@
 #include "report/analyze/growth_holders.h"
 
+#include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -133,10 +135,11 @@ TEST_CASE("each row gets what its type retains before and after") {
   Difference difference = compare(both, CountBy::Type);
   add_retained(both, CountBy::Type, difference);
   CHECK(difference.has_retained);
-  for (const TypeGrowth& row : difference.rows) {
-    if (row.type == "Session") CHECK(row.retained == RetainedGrowth{2 * 64, 52 * 64});
-    if (row.type == "Store") CHECK(row.retained->grown() == 50 * 64);
-  }
+  std::map<std::string, std::optional<RetainedGrowth>> retained;
+  for (const TypeGrowth& row : difference.rows) retained[row.type] = row.retained;
+  CHECK(retained.at("Session") == RetainedGrowth{2 * 64, 52 * 64});
+  REQUIRE(retained.at("Store"));
+  CHECK(retained.at("Store")->grown() == 50 * 64);
 }
 
 TEST_CASE("without roots or edges, holders are unknown") {

@@ -157,6 +157,7 @@ TEST_CASE("a page shows dominators, paths, and what each stack retains") {
                           "Node 99: global TREE/Node @next/Node", "Node 1: global TREE/Node",
                           "Text 99: global TREE/Node @next/Node @text/Text",
                           "Text 1: global TREE/Node @text/Text", "Text 1: stacks of threads/Text"});
+  CHECK(array_of(report.data["threads"]).size() > 0);
   for (const element thread : array_of(report.data["threads"])) {
     CHECK(thread["retained"].get_uint64().value() == 0);
   }
@@ -171,6 +172,7 @@ TEST_CASE("a page shows the stacks of threads, each different stack once") {
   snapshot.stacks[1].frames = {{0, {}}, {1, {}}};
   for (Thread& thread : snapshot.threads) thread.stack = 1;
   const Report report(page_of(snapshot));
+  CHECK(array_of(report.data["threads"]).size() > 0);
   for (const element thread : array_of(report.data["threads"])) {
     CHECK(thread["stack"].get_uint64().value() == 0);
   }

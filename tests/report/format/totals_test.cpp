@@ -295,8 +295,7 @@ TEST_CASE("whatever the names of the target's types, text formats contain only t
     const std::string text = written(build.snapshot, format->name);
     CHECK(text.find('\x1b') == std::string::npos);
     CHECK(text.find("\xe2\x80\xae") == std::string::npos);  // right-to-left override
-    CHECK(text.find("<script") ==
-          (format->name == "svg" ? std::string::npos : text.find("<script")));
+    if (format->name == "svg") CHECK(text.find("<script") == std::string::npos);
   }
 }
 

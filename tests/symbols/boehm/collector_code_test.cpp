@@ -23,6 +23,7 @@ std::vector<std::string> compiled_forms() {
     if (entry.path().filename().string().starts_with("code_")) paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
+  REQUIRE_FALSE(paths.empty());
   return paths;
 }
 

@@ -197,9 +197,10 @@ TEST_CASE("the size of a Ruby object includes the buffer for which its shape has
   for (const std::uint64_t shape : {5U, 6U, 99U}) ruby.slot(shape << 32 | 1, large);
   const auto found = heap_of(ruby);
   REQUIRE(found);
-  for (const auto& row : snapshot::count_objects(*found).rows) {
-    if (row.type == "Large") CHECK(row.bytes == 3 * 160 + 15 * 8);
-  }
+  const auto rows = snapshot::count_objects(*found).rows;
+  const auto row = std::ranges::find(rows, std::string("Large"), &snapshot::CountRow::type);
+  REQUIRE(row != rows.end());
+  CHECK(row->bytes == 3 * 160 + 15 * 8);
   CHECK(objects_of(*found, "Large") == 3);
   CHECK(found->reason.find("sizes of 2 objects lack variables") != std::string::npos);
 }

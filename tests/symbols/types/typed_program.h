@@ -25,6 +25,7 @@ inline std::vector<std::string> typed_programs(const std::string& source) {
       if (std::filesystem::exists(path)) found.push_back(std::move(path));
     }
   }
+  if (source != "crystal") REQUIRE_FALSE(found.empty());  // which needs clang
   return found;
 }
 
@@ -37,6 +38,7 @@ inline std::vector<std::string> split_programs(const std::string& source, bool p
     std::string path = directory + source + "_" + variant;
     if (std::filesystem::exists(path)) found.push_back(std::move(path));
   }
+  if (!packaged) REQUIRE_FALSE(found.empty());  // a package needs a tool that makes it
   return found;
 }
 

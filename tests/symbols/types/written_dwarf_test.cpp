@@ -106,7 +106,9 @@ TEST_CASE("types that are defined only by themselves do not count as types") {
     dwarf.place(b);
     dwarf.entry(tag, {W::ref(DW_AT_type, a), W::ref(DW_AT_containing_type, b)});
     dwarf.global("nothing", a);
-    read_twice(dwarf);
+    const TypeModel model = read_twice(dwarf);
+    CHECK(model.types().size() <= 1);
+    for (const Type& type : model.types()) CHECK(type.name == "(nested too deep)");
   }
 }
 
@@ -123,7 +125,9 @@ TEST_CASE("entries that are declared by themselves still have names") {
   dwarf.entry(DW_TAG_variable, {W::ref(DW_AT_specification, a),
                                 W::ref(DW_AT_type, a),
                                 {DW_AT_location, DW_FORM_exprloc, 0x5000, {}}});
-  read_twice(dwarf);
+  const TypeModel model = read_twice(dwarf);
+  CHECK(model.find("(struct at an unknown location)") != kNoType);
+  CHECK(model.find("(unknown type)") != kNoType);
 }
 
 TEST_CASE("siblings that point back do not cause endless loops") {
