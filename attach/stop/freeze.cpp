@@ -1,10 +1,14 @@
 #include "attach/stop/freeze.h"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <exception>
 #include <future>
 #include <optional>
+#include <random>
+#include <string>
 #include <system_error>
 #include <thread>
 
@@ -12,12 +16,13 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "attach/base/fault_points.h"
+#include "attach/base/fd.h"
 #include "attach/base/guardian.h"
-#include "attach/process/dead_threads.h"
-#include "attach/process/other_runs.h"
+#include "attach/process/process.h"
 #include "attach/stop/frozen_process.h"
 #include "attach/stop/ptrace_tracer.h"
 
@@ -25,10 +30,92 @@ namespace heapattach {
 
 namespace {
 
+// Lets several runs of heapattach on one process take turns. Each run traces it only for some
+// milliseconds, so after a refusal because of another run, it is worth trying again. Other programs
+// may trace it for long, so they are reported at once.
+class OtherRuns {
+ public:
+  OtherRuns();
+
+  // Call it after a refusal, when no thread is traced. Waits a little, for a random time so that
+  // two runs do not keep refusing each other. False if another program traces the process, or if
+  // our time is up.
+  bool wait_for_turn(const Process& process);
+
+ private:
+  std::chrono::steady_clock::time_point until_;
+  std::minstd_rand random_;
+};
+
 using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kPatience{5};
+constexpr int kLongestWaitMs = 20;
+
+std::string name_of(pid_t thread) {
+  const auto file = Fd::open(fmt::format("/proc/{}/comm", thread), 0);
+  auto name = file ? read_all(*file, 64) : Result<std::string>(std::string());
+  return name ? *std::move(name) : std::string();
+}
+
+// The tracer of any of the process's threads; 0 if none is traced any more.
+pid_t tracer_of(const Process& process) {
+  const auto listing = process.list_threads();
+  if (!listing) return 0;
+  for (const pid_t tid : listing->tids) {
+    const auto status = process.thread_status(tid);
+    if (status && status->tracer != 0) return status->tracer;
+  }
+  return 0;
+}
+
+OtherRuns::OtherRuns() : random_(static_cast<unsigned>(gettid())) {
+  const auto now = Clock::now();
+  const auto half = (guarded_deadline() - now) / 2;
+  until_ = now + std::min<Clock::duration>(kPatience, half);
+}
+
+bool OtherRuns::wait_for_turn(const Process& process) {
+  if (Clock::now() >= until_) return false;
+  const pid_t tracer = tracer_of(process);
+  if (tracer != 0) {
+    const std::string name = name_of(tracer);
+    const bool is_over = name.empty();
+    if (!is_over && name != "heapattach\n") return false;
+  }
+  std::uniform_int_distribution<int> wait(1, kLongestWaitMs);
+  std::this_thread::sleep_for(std::chrono::milliseconds(wait(random_)));
+  return true;
+}
+
+// Leaves all other events for the tracing thread to collect.
+bool has_ended(pid_t tid) {
+  siginfo_t news{};
+  constexpr int kPeek = WEXITED | WNOHANG | WNOWAIT | __WALL;
+  if (waitid(P_PID, static_cast<id_t>(tid), &news, kPeek) != 0 || news.si_pid == 0) return false;
+  return news.si_code == CLD_EXITED || news.si_code == CLD_KILLED || news.si_code == CLD_DUMPED;
+}
+
+// Reaps the dead threads of `process`, except its first, on behalf of the tracing thread while that
+// is blocked in PTRACE_SEIZE.
+//
+// PTRACE_SEIZE waits for a lock that execve holds (ptrace_attach: cred_guard_mutex), and execve
+// waits until all other threads of its process are gone (de_thread), and have been reaped by their
+// tracer too. So a tracer that has seized one thread and is now seizing another would deadlock with
+// the target. Only another thread in the tracer's process can reap the dead ones.
+void reap_dead_threads(const Process& process) {
+  const auto listing = process.list_threads();
+  if (!listing) return;
+  for (const pid_t tid : listing->tids) {
+    // The first thread is its parent's to reap (we may be the parent), and execve does not wait for
+    // its tracer.
+    if (tid != process.pid() && has_ended(tid)) waitpid(tid, nullptr, __WALL | WNOHANG);
+  }
+}
+
 using Work = std::function<Result<void>(const FrozenView&)>;
 
-// After this long the tracing thread may be blocked by an execve: see dead_threads.h.
+// After this long the tracing thread may be blocked by an execve: see reap_dead_threads().
 constexpr std::chrono::milliseconds kSeizePatience{20};
 // Reading checks its deadline every few milliseconds. If it is this late, it no longer does.
 constexpr std::chrono::milliseconds kHangPatience{500};

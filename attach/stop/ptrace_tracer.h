@@ -14,7 +14,7 @@ namespace heapattach {
 class PtraceTracer final : public Tracer {
  public:
   // Both arguments must outlive the tracer. `is_seizing` is true while PTRACE_SEIZE may block: see
-  // dead_threads.h.
+  // reap_dead_threads() in freeze.cpp.
   PtraceTracer(const Process& process, std::atomic<bool>& is_seizing) noexcept;
 
   Result<ThreadListing> threads() override;

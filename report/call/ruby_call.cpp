@@ -10,16 +10,55 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/types.h>
 
+#include "attach/process/blocked_call.h"
+#include "attach/process/process.h"
 #include "inject/clone.h"
 #include "inject/clone_call.h"
 #include "report/call/pipe_drain.h"
-#include "report/call/standstill.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
 
 namespace {
+
+// Whether anything in a process moves. A copy of a process that stands still is like the one
+// before.
+class Standstill {
+ public:
+  explicit Standstill(const Process& process) : process_(process) { static_cast<void>(look()); }
+
+  // Whether every thread is blocked in a system call at the same place as at the last look. A
+  // thread that went round a loop between the looks, and came back to that place, looks the same.
+  bool look();
+
+ private:
+  // Its stack pointer and instruction pointer; none: it runs, or cannot be seen.
+  using Place = std::optional<std::pair<std::uint64_t, std::uint64_t>>;
+
+  const Process& process_;
+  std::map<pid_t, Place> places_;
+};
+
+bool Standstill::look() {
+  std::map<pid_t, Place> places;
+  const auto threads = process_.list_threads();
+  if (threads) {
+    for (const pid_t tid : threads->tids) {
+      const auto text = process_.read_file(fmt::format("task/{}/syscall", tid));
+      const auto call = text ? parse_blocked_call(*text) : std::nullopt;
+      places[tid] =
+          call ? Place(std::pair(call->stack_pointer.value, call->instruction_pointer.value))
+               : std::nullopt;
+    }
+  }
+  const bool all_wait = std::all_of(places.begin(), places.end(),
+                                    [](const auto& one) { return one.second.has_value(); });
+  const bool is_same = !places.empty() && all_wait && places == places_;
+  places_ = std::move(places);
+  return is_same;
+}
 
 using Clock = std::chrono::steady_clock;
 using End = CallOutcome::End;

@@ -26,7 +26,7 @@ constexpr std::string_view kNoLibrary = "Ruby lacks its objspace library";
 constexpr std::uint64_t kMostTimes = 64;
 constexpr std::uint64_t kLeastBytes = std::uint64_t{256} << 20;
 
-// Writes the names of references that a dump lacks (own_names.h): constants and variables of
+// Writes the names of references that a dump lacks: constants and variables of
 // modules, globals, and the instance variables of objects. It calls no method of the program's:
 // constants that would be loaded first are passed over, and so is what the program may have
 // redefined. To read a global variable that an extension defines with a getter calls the getter: in

@@ -9,6 +9,10 @@
 
 namespace heapattach {
 
+// SipHash-2-4 (Aumasson and Bernstein, 2012): without the key, its values cannot be distinguished
+// from random ones, however many of them are known.
+std::uint64_t sip_hash(const std::array<std::uint64_t, 2>& key, std::string_view text);
+
 // Placeholders for names that must not leave the company: "Type-3f9a1c20b7e4".
 //
 // With the same key, the same name always gets the same placeholder. The key is derived from the

@@ -1,7 +1,12 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -11,10 +16,34 @@
 #include "symbols/elf/module.h"
 #include "symbols/unwind/code_units.h"
 #include "symbols/unwind/mini_symbols.h"
-#include "symbols/unwind/proc_lines.h"
 #include "symbols/unwind/stub_names.h"
 
 namespace heapattach::unwind {
+
+// Where a function is declared.
+struct DeclaredAt {
+  std::string file;
+  std::uint32_t line = 0;  // 0: unknown
+};
+[[nodiscard]] DeclaredAt declared_at(Dwarf_Die function);
+
+// The instructions of the lines that Crystal's procs are written on. The function that makes a proc
+// has some of them.
+class ProcLines {
+ public:
+  // `dwarf` may be null: then there are none.
+  explicit ProcLines(Dwarf* dwarf);
+
+  [[nodiscard]] const std::vector<Dwarf_Addr>& at(const DeclaredAt& proc) const;
+
+ private:
+  using ByLine = std::map<std::uint32_t, std::vector<Dwarf_Addr>>;
+
+  void add_procs(const Dwarf_Die& unit);
+  void add_rows(Dwarf_Die unit);
+
+  std::map<std::string, ByLine, std::less<>> files_;
+};
 
 // libdw's view of the files of one module. All address arguments are the file's: minus the module's
 // bias.

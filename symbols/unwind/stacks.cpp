@@ -1,11 +1,14 @@
 #include "symbols/unwind/stacks.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <tuple>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
+#include "attach/memory/memory_reader.h"
 #include "attach/sandbox/sandbox.h"
 #include "attach/stop/kernel_worker.h"
 #include "symbols/elf/file_share.h"
@@ -13,12 +16,41 @@
 #include "symbols/unwind/places.h"
 #include "symbols/unwind/samples.h"
 #include "symbols/unwind/stack_bytes.h"
-#include "symbols/unwind/stack_window.h"
 #include "symbols/unwind/unwind.h"
 
 namespace heapattach::unwind {
 
 namespace {
+
+// Reads small values through a cached copy of the most recently used page, because a walk reads a
+// stack a few words at a time. For use by one thread.
+class StackWindow final : public MemoryReader {
+ public:
+  explicit StackWindow(const MemoryReader& memory) : memory_(memory) {}
+
+  [[nodiscard]] Result<std::size_t> read_some(RemoteAddr from,
+                                              std::span<std::byte> into) const override;
+
+ private:
+  static constexpr std::uint64_t kBytes = 1024;
+
+  const MemoryReader& memory_;
+  mutable std::array<std::byte, kBytes> copy_{};
+  mutable Range range_{};  // the range copied to the cache
+};
+
+Result<std::size_t> StackWindow::read_some(RemoteAddr from, std::span<std::byte> into) const {
+  if (!range_.contains(from)) {
+    if (into.size() > kBytes) return memory_.read_some(from, into);
+    range_ = {};
+    const std::size_t bytes = HA_TRY(memory_.read_some(from, copy_));
+    range_ = {from, bytes};
+  }
+  const std::uint64_t offset = from - range_.start;
+  const std::size_t bytes = std::min<std::size_t>(into.size(), range_.bytes - offset);
+  std::memcpy(into.data(), copy_.data() + offset, bytes);
+  return bytes;
+}
 
 constexpr std::uint64_t kMostOutput = std::uint64_t{256} << 20;
 

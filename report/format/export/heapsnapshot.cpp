@@ -10,7 +10,7 @@
 // Facts about the readers that shaped this:
 // - Every number has 32 bits, and larger ones are cut silently. An object of 4 GiB is written as
 //   several nodes that it references, "(rest of TYPE)", so that sums stay right; ids are not
-//   addresses (heapsnapshot_ids.h).
+//   addresses (heapsnapshot_objects.h).
 // - If a child of the root is not synthetic, DevTools assumes that it knows the program's own
 //   roots, changes sizes and hides what only other roots hold. So the root has one child, "(GC
 //   roots)", with one child per location, "(thread 4711 stack)". The name of the variable is on the
@@ -27,7 +27,6 @@
 
 #include <fmt/format.h>
 
-#include "report/format/export/heapsnapshot_ids.h"
 #include "report/format/export/heapsnapshot_names.h"
 #include "report/format/export/heapsnapshot_objects.h"
 #include "report/format/export/root_groups.h"

@@ -1,6 +1,47 @@
 #include "report/format/export/heapsnapshot_objects.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 namespace heapattach {
+
+namespace {
+
+constexpr std::uint64_t kFold = std::uint64_t{1} << 35;
+
+struct NumberRange {
+  std::uint64_t from = 0;  // within kFold
+  std::uint64_t last = 0;
+};
+
+// Where the objects of each stretch of kFold bytes lie once folded.
+std::vector<NumberRange> folded_ranges(const snapshot::Snapshot& snapshot) {
+  std::vector<NumberRange> ranges;
+  std::uint64_t stretch = ~std::uint64_t{0};
+  for (const snapshot::Object& object : snapshot.objects) {
+    const std::uint64_t within = object.address % kFold;
+    if (std::exchange(stretch, object.address / kFold) != stretch) {
+      ranges.push_back({within, within});
+    }
+    ranges.back().last = within;
+  }
+  return ranges;
+}
+
+}  // namespace
+
+HeapsnapshotIds::HeapsnapshotIds(const snapshot::Snapshot& snapshot) {
+  for (const snapshot::Object& object : snapshot.objects) {
+    if (object.address % 16 != 0) by_address_ = false;
+  }
+  std::vector<NumberRange> ranges = folded_ranges(snapshot);
+  std::sort(ranges.begin(), ranges.end(),
+            [](const NumberRange& a, const NumberRange& b) { return a.from < b.from; });
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].from <= ranges[i - 1].last) by_address_ = false;
+  }
+}
 
 using snapshot::ObjectIndex;
 

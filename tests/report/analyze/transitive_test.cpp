@@ -1,7 +1,6 @@
-#include "report/analyze/transitive.h"
-
 #include <doctest/doctest.h>
 
+#include "report/analyze/type_sizes.h"
 #include "tests/report/analyze/random_graph.h"
 
 namespace heapattach::analyze {

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include "report/format/export/formats.h"
-#include "report/format/export/heapsnapshot_ids.h"
 #include "report/format/export/heapsnapshot_names.h"
 #include "report/format/export/heapsnapshot_objects.h"
 #include "tests/support/memory_sink.h"

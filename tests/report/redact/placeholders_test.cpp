@@ -7,7 +7,6 @@
 #include <doctest/doctest.h>
 
 #include "report/redact/library_names.h"
-#include "report/redact/sip_hash.h"
 
 using namespace heapattach;
 

@@ -14,7 +14,6 @@
 #include <link.h>
 
 #include "symbols/cxx/constants.h"
-#include "symbols/cxx/type_infos.h"
 #include "symbols/cxx/vtables.h"
 #include "tests/fakes/fake_memory.h"
 #include "tests/fakes/own_memory.h"

@@ -22,7 +22,7 @@
 // - References have no names in a dump. An edge is `class`, `superclass`, `[i]` if all elements of
 //   an array are references, `@name` if the dump has shapes and all instance variables are
 //   references, and `references[i]` otherwise, because dumps omit numbers and symbols. For a
-//   process, our code in the copy adds the names of constants and variables (own_names.h).
+//   process, our code in the copy adds the names of constants and variables.
 // - Roots are globals with Ruby's names for them; `machine_context` is the machine stack.
 // - Shapes do not count as objects, except in a file that contains only shapes.
 //

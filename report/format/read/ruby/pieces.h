@@ -88,7 +88,7 @@ struct RootRecord {
   std::vector<std::uint64_t> to;
 };
 
-// A name written by our own code in a copy; see own_names.h.
+// A name written by our own code in a copy.
 struct OwnName {
   std::uint64_t address = 0;  // of the object that has the edge; 0: a global variable
   std::uint64_t to = 0;       // 0: `text` names all edges

@@ -1,4 +1,4 @@
-#include "symbols/unwind/code_ranges.h"
+#include "symbols/unwind/code_units.h"
 
 #include <doctest/doctest.h>
 
