@@ -18,7 +18,7 @@ namespace {
 
 // Pieces keep their address modulo this, so what is aligned in the target is aligned here.
 constexpr std::size_t kAlignment = 64;
-// Of pieces this large, whole pages of the copy can be left untouched.
+// In pieces this large, whole pages of the copy can be left untouched.
 constexpr std::size_t kLarge = 1U << 20;
 
 }  // namespace

@@ -30,7 +30,7 @@ struct PageState {
   bool is_of_file = false;  // the contents of a file or of shared memory
 };
 
-// Of an entry of pagemap.
+// Bits of an entry of pagemap.
 [[nodiscard]] PageState page_state(std::uint64_t entry);
 
 // One entry for each page of `range`, in order; pages outside the address space count as absent.

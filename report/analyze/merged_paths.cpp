@@ -22,7 +22,8 @@ constexpr std::size_t kShownSteps = 12;          // in a summary
 constexpr std::size_t kShownStops = 24;          // on a path
 constexpr std::size_t kMostNodes = 1U << 20;     // of all paths together
 
-// Of libstdc++'s maps, sets and lists: an implementation detail that no reader has written.
+// Whether it is a node of libstdc++'s maps, sets or lists: an implementation detail that no reader
+// has written.
 bool is_container_node(std::string_view type) {
   constexpr std::string_view kNodes[] = {"std::_Rb_tree_node<", "std::_List_node<",
                                          "std::__cxx11::_List_node<", "std::_Fwd_list_node<",

@@ -25,8 +25,9 @@ struct Retention {
   std::vector<Dominator> dominators;  // of all of them, outermost first
 };
 
-// Of one object, without the dominators of all others: a single search from the roots. `path` is a
-// path to the object from a root of `graph` that visits no object twice; empty: it is unreachable.
+// The retention of one object, by a single search from the roots, without the dominators of all
+// others. `path` is a path to the object from a root of `graph` that visits no object twice; empty:
+// it is unreachable.
 [[nodiscard]] Retention retention_of(const Graph& graph,
                                      const RootPath& path,
                                      std::span<const std::uint64_t> bytes);
@@ -35,7 +36,7 @@ struct Retention {
                                         ObjectIndex object,
                                         std::span<const std::uint64_t> bytes);
 
-// Of any objects. Borrows nothing.
+// The retention of a set of objects. Borrows nothing.
 class Retentions {
  public:
   Retentions(const Graph& graph, std::span<const std::uint64_t> bytes);

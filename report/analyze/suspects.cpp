@@ -199,7 +199,7 @@ class SuspectFinder {
     return true;
   }
 
-  // Of no suspect: what objects of unknown types retain, each byte once.
+  // The bytes that objects of unknown types retain outside all suspects, each byte once.
   [[nodiscard]] std::uint64_t untyped_bytes() const {
     std::vector<bool> is_below(snapshot_.objects.size());
     std::uint64_t sum = 0;

@@ -16,8 +16,8 @@ void mark_partial(const Target& target,
                   const TracedHeap& traced,
                   Snapshot& snapshot);
 
-// Why a snapshot would not be complete, as far as that shows before the process is held; empty if
-// nothing shows. It may run meanwhile.
+// Why a snapshot would be partial, as far as that can be seen while the process runs; empty if no
+// reason is seen.
 [[nodiscard]] std::string foreseen_gap(const Target& target);
 
 }  // namespace heapattach::snapshot

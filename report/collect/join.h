@@ -25,8 +25,8 @@ void join_counts(const JoinSources& from, const heap::ObjectSet& live, Snapshot&
 // the object's type shows that the word is not a pointer.
 void join_edges(const JoinSources& from, Snapshot& snapshot);
 
-// Gives objects without a type a row for their size: "(48 bytes)" says more than one "(unknown)".
-// For malloc's objects, which have no kinds. Call it last.
+// Gives malloc's objects without a type a row for their size, because "(48 bytes)" says more than
+// "(unknown)". Call it last.
 void name_by_size(Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

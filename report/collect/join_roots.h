@@ -17,8 +17,8 @@ struct RootSources {
 };
 
 // Fills the roots: each root word that points into a listed object, with its location and owner,
-// and the objects that the collector always keeps alive. Of two heaps, an object has the roots that
-// count in its own.
+// and the objects that the collector always keeps alive. With two heaps, an object has the roots
+// that count for its own heap.
 void join_roots(const RootSources& from, Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

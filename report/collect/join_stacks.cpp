@@ -41,7 +41,7 @@ class Places {
   std::unordered_map<std::uint64_t, std::uint32_t> known_;
 };
 
-// By the parts of a stack that are stored.
+// Identifies a stack by the parts that are stored.
 using StackKey = std::pair<std::vector<std::uint64_t>, std::uint64_t>;
 
 StackKey key_of(const unwind::StackRecord& record) {
@@ -73,7 +73,7 @@ void join_stacks(const unwind::Stacks& stacks, const Modules& modules, Snapshot&
   for (Thread& thread : snapshot.threads) threads.emplace(thread.tid, &thread);
   std::unordered_map<std::uint64_t, Fiber*> fibers;
   for (Fiber& fiber : snapshot.fibers) fibers.emplace(fiber.address, &fiber);
-  std::map<StackKey, std::uint32_t> known;  // of fibers
+  std::map<StackKey, std::uint32_t> known;  // records of fibers' stacks
   for (const unwind::StackRecord& record : stacks.stacks) {
     if (record.frames.empty()) continue;
     if (record.thread != 0) {

@@ -24,7 +24,7 @@ MemoryUse use_of(const Mapping& mapping, const SeenMemory& seen) {
   return mapping.is_anonymous() && !is_kernels ? MemoryUse::Other : MemoryUse::Files;
 }
 
-// How many bytes of `page` the ranges cover; they consist of whole pages.
+// Whether the ranges, which consist of whole pages, cover the page.
 bool covers(std::span<const Range> ranges, RemoteAddr page) {
   const auto after =
       std::upper_bound(ranges.begin(), ranges.end(), page,
@@ -93,7 +93,7 @@ class Accounting {
         left -= taken;
       }
     }
-    resident[2] += left;  // appeared between the two readings
+    resident[2] += left;  // pages that appeared between the two readings
     for (std::size_t i = 0; i < uses.size(); ++i) {
       add_to(uses[i], resident[i] * page_bytes(), counts[i].pages * page_bytes());
     }

@@ -15,23 +15,23 @@ namespace heapattach::snapshot {
 // mappings that look like the stacks of ended fibers.
 [[nodiscard]] std::vector<Range> stale_stacks(const HeldHeap& held);
 
-// The words there that reference objects that are neither alive nor free. They are read now, not
-// from the copy: only words that are still there can explain why an object was marked. A program
-// may have very many stacks, so no stack is kept, and only one word for each object.
+// The words in this memory that reference objects that are neither alive nor free. They are read
+// now, not from the copy: only words that are still there can explain why an object was marked. A
+// program may have very many stacks, so no stack is kept, and only one word for each object.
 class StaleWords {
  public:
   // The heap and the live set must outlive this.
   StaleWords(const heap::Heap& heap, const heap::LiveSet& found);
 
-  // Reads the last part of each of them, up to this size.
+  // Reads the last part of each stack, up to this size.
   static constexpr std::uint64_t kMostBytes = std::uint64_t{128} << 10;
   void read(const std::vector<Range>& stacks, const MemoryReader& memory, const Deadline& deadline);
 
-  // Borrows from this.
+  // The words that were found. They are borrowed from this object.
   [[nodiscard]] heap::RootWords words() const;
-  // The stacks for which there was no time.
+  // The number of stacks for which there was no time.
   [[nodiscard]] std::uint64_t unread() const { return unread_; }
-  // The stacks that could not be read.
+  // The number of stacks that could not be read.
   [[nodiscard]] std::uint64_t unreadable() const { return unreadable_; }
 
  private:

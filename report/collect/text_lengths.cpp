@@ -17,7 +17,7 @@ std::vector<bool> rows_of_buffers(const Snapshot& snapshot) {
   return are_buffers;
 }
 
-// What the words of an object show about buffers whose beginnings they point to.
+// Learns from an object's words about buffers whose beginnings they point to.
 template <class IsBuffer>
 void look_at(const heap::Heap& heap,
              heap::ObjectRef ref,

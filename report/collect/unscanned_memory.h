@@ -7,10 +7,9 @@
 
 namespace heapattach::snapshot {
 
-// All memory of the target that can be written, except its heap and what the collector keeps there
-// for itself: if the last collection has marked an object, a word in this memory is the reason, or
-// the program has overwritten that word since. In parts that StaleWords reads as a whole. None if
-// it is too much.
+// All writable memory of the target, except its heap and the collector's own tables, in parts that
+// StaleWords reads as a whole. If the last collection marked an object that is not reachable now, a
+// word in this memory is the reason, or was. Returns nothing if it is too much memory.
 [[nodiscard]] std::optional<std::vector<Range>> unscanned_memory(const Target& target,
                                                                  const HeldHeap& held);
 

@@ -23,7 +23,7 @@ class WaitReader {
   virtual ~WaitReader() = default;
 
   // The memory that it needs besides the heap, the roots and the stacks, in any order. Called while
-  // the target is held and the heap is copied.
+  // the target is held, after the heap was copied.
   [[nodiscard]] virtual std::vector<Range> needs(const Target& target,
                                                  const HeldHeap& held,
                                                  std::span<const FrozenThread> threads) const = 0;

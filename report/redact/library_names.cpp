@@ -1,4 +1,4 @@
-// The lists. Those of Crystal are the names that its standard library declares, as of release 1.6.
+// The names of Crystal are those that its standard library declares, as of release 1.6.
 
 #include "report/redact/library_names.h"
 
@@ -11,7 +11,7 @@ namespace heapattach {
 
 namespace {
 
-// At the top level, and below.
+// Crystal's names, at the top level and in its modules.
 constexpr std::string_view kCrystal =
     "ArgumentError Array Atomic Base64 Benchmark BigDecimal BigFloat BigInt BigRational BitArray "
     "Bool Box Bytes CSV Channel Char Class Colorize Comparable Complex Compress Crypto Crystal "
@@ -114,7 +114,7 @@ constexpr std::string_view kPlain =
     "ucontext_t uid_t uint16_t uint32_t uint64_t uint8_t uintmax_t uintptr_t va_list wint_t "
     "NULL Bool Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 Float32 Float64";
 
-// Of Array, Hash, String, Fiber and similar classes.
+// Fields of Array, Hash, String, Fiber and similar classes.
 constexpr std::string_view kFields =
     "block buffer bytesize c capacity cause compare_by_identity context current data deleted_count "
     "end entries exclusive fd fiber first hash head indices indices_bytesize indices_size_pow2 io "
@@ -122,7 +122,7 @@ constexpr std::string_view kFields =
     "last length list mutex next offset_to_buffer previous proc queue regs resume_event size stack "
     "stack_bottom stack_top start stop tail value";
 
-// In std, __gnu_cxx and __cxxabiv1, and below.
+// Names in std, __gnu_cxx and __cxxabiv1 and the namespaces in them.
 constexpr std::string_view kStandard =
     "_Alloc_hider _Any_data _Async_state_common _Async_state_impl _Base_manager _Bit_iterator "
     "_Bit_reference _Bvector_base _Bvector_impl _Default_ranged_hash _Deferred_state _Deque_base "
@@ -175,7 +175,7 @@ constexpr std::string_view kStandard =
     "unsynchronized_pool_resource valarray variant vector weak_ptr wfilebuf wifstream wofstream "
     "wostringstream wstring wstring_view wstringstream";
 
-// Of libc and the collector.
+// Types of libc and of the collector.
 constexpr std::string_view kReserved =
     "GC_Thread_Rep GC_finalizable_object GC_finalization_roots GC_hblk_s GC_mark_stack_entry "
     "GC_ms_entry GC_prof_stats_s GC_stack_base GC_stack_context_s GC_thread GC_toggle_ref_s "
@@ -184,7 +184,7 @@ constexpr std::string_view kReserved =
     "__once_flag __pthread_cond_s __pthread_internal_list __pthread_mutex_s "
     "__pthread_rwlock_arch_t __sigset_t __va_list_tag";
 
-// Fields of those types.
+// Fields of types of libc and of the collector.
 constexpr std::string_view kReservedFields =
     "_M_alloc _M_allocated_capacity _M_array _M_automaton _M_base _M_bbegin _M_before_begin "
     "_M_bucket_count _M_buckets _M_buf _M_caches _M_cat _M_category _M_code _M_color _M_cond "
@@ -239,14 +239,14 @@ constexpr std::string_view kVariables =
     "__bss_start __data_start __dso_handle __environ __libc_single_threaded __progname "
     "__progname_full __stack_chk_guard";
 
-// Without ".so" and versions.
+// Library files, without ".so" and versions.
 constexpr std::string_view kFiles =
     "[vdso] linux-vdso ld ld-linux-x86-64 libatomic libc libcrypto libdl libevent libevent_core "
     "libevent_extra libevent_pthreads libgc libgcc_s libgccpp libgmp libgmpxx libiconv liblzma "
     "libm "
     "libpcre libpcre2 libpthread librt libssl libstdc++ libunwind libxml2 libyaml libz";
 
-// "std::__cxx11::basic_string": each part is known.
+// Whether each part of a path is known, as in "std::__cxx11::basic_string".
 bool is_standard(std::string_view path) {
   static const Words words = words_of(kStandard);
   const std::size_t end = path.find("::");
@@ -306,7 +306,7 @@ bool is_library_file(std::string_view path) {
   static const Words names = words_of(kFiles);
   std::string_view name = path.substr(path.rfind('/') + 1);
   name = name.substr(0, name.find(".so"));
-  // As in libc-2.31, libyaml-0.
+  // Removes a version, as in libc-2.31 and libyaml-0.
   const std::size_t version = name.find_last_not_of("0123456789.");
   const bool has_version = version != std::string_view::npos && name[version] == '-';
   return names.contains(name) || (has_version && names.contains(name.substr(0, version)));

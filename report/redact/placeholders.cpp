@@ -54,7 +54,7 @@ bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';
 }
 
-// Also bytes that may be part of a letter in UTF-8, or of something that is not text at all.
+// True also for bytes that may be part of a letter in UTF-8, or that are not text at all.
 bool is_of_word(char letter) {
   const bool is_letter = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
   return is_letter || is_digit(letter) || letter == '_' || letter == '$' || letter == '?' ||
@@ -66,7 +66,7 @@ std::size_t word_end(std::string_view text, std::size_t at) {
   return at;
 }
 
-// Words joined by "::".
+// The end of the words joined by "::" that begin at `at`.
 std::size_t path_end(std::string_view text, std::size_t at) {
   for (;;) {
     at = word_end(text, at);
@@ -77,7 +77,8 @@ std::size_t path_end(std::string_view text, std::size_t at) {
   }
 }
 
-// What heapattach itself, compilers and demanglers put beside names.
+// The length of a text that heapattach, compilers or demanglers put next to names; 0 if there is
+// none.
 std::size_t fixed_part(std::string_view rest) {
   for (const std::string_view part :
        {"(buffer of ", "(closure of ", "(unnamed, in an ", "(unnamed, in a ", "(unknown)",
@@ -89,7 +90,7 @@ std::size_t fixed_part(std::string_view rest) {
   return 0;
 }
 
-// Copies `text`, and of its words what `replace` makes of them.
+// Copies `text`, and replaces each word by the result of `replace`.
 template <class End, class Replace>
 std::string with_words(std::string_view text, const End& end_of, const Replace& replace) {
   std::string result;

@@ -24,13 +24,14 @@ std::uint64_t sip_hash(const std::array<std::uint64_t, 2>& key, std::string_view
 // If there is no build id, the key is random, and no other snapshot has the same placeholders.
 class Placeholders {
  public:
-  // An empty build id makes a key of its own.
+  // If the build id is empty, the key is random.
   Placeholders(std::string_view build_id, Language language);
 
   [[nodiscard]] bool is_for_one_snapshot_only() const { return is_random_; }
 
   [[nodiscard]] Language language() const { return language_; }
-  // "WHAT-" and twelve digits. Names of different kinds have nothing in common.
+  // A placeholder: `what`, "-" and twelve digits. The same name of another kind has different
+  // digits.
   [[nodiscard]] std::string of(std::string_view what, std::string_view name) const;
   // A placeholder for the build id itself, of the same length.
   [[nodiscard]] std::string of_build_id(std::string_view build_id) const;

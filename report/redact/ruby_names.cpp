@@ -1,5 +1,5 @@
-// Ruby's names, as of release 3.1: those that are there before a program runs, and those of the
-// libraries that Ruby brings along.
+// Ruby's names, as of release 3.1: those that exist before a program runs, and those of the
+// libraries that are installed with Ruby.
 
 #include "report/redact/ruby_names.h"
 
@@ -59,7 +59,7 @@ constexpr std::string_view kLibraries =
     "URI::Generic URI::HTTP URI::HTTPS WeakRef YAML Zlib Zlib::Deflate Zlib::GzipReader "
     "Zlib::GzipWriter Zlib::Inflate";
 
-// In the names of types that have no class, and beside the names of others.
+// Words in the names of types without a class, and next to the names of others.
 constexpr std::string_view kInternal =
     "imemo env cref svar throw_data ifunc memo ment iseq tmpbuf ast parser_strterm callinfo "
     "callcache constcache iclass internal singleton node zombie moved shape class of VM thread "
@@ -76,7 +76,7 @@ constexpr std::string_view kSymbols =
 
 constexpr int kMostErrors = 200;
 
-// A class for each number of errno.
+// Whether it is the class for a number of errno.
 bool is_system_error(std::string_view name) {
   for (int number = 1; number < kMostErrors; ++number) {
     const char* const one = ::strerrorname_np(number);

@@ -8,7 +8,7 @@ namespace heapattach {
 
 using Words = std::unordered_set<std::string_view>;
 
-// The words of a text, between blanks. It must outlive them.
+// The words of a text, separated by blanks. The text must outlive them.
 [[nodiscard]] inline Words words_of(std::string_view text) {
   Words words;
   while (!text.empty()) {

@@ -18,7 +18,7 @@ namespace {
 using snapshot::CodeLine;
 using snapshot::Snapshot;
 
-// Of a thread: as `of_thread` has it.
+// The number and name of a thread, as in `of_thread`.
 std::string number_and_name(const ThreadSeen& thread) {
   return title_of(thread).substr(std::string_view("thread ").size());
 }

@@ -56,7 +56,7 @@ struct ThreadSeen {
   std::string wait_channel;
   std::string call;  // "read(5: pipe)"; empty: none
   std::chrono::nanoseconds processor_time{};
-  // Of a processor, during the observation; none if unknown.
+  // The share of a processor used during the observation; nothing if unknown.
   std::optional<double> load;
   bool is_busy = false;                  // it ran, or waited for a processor, at each observation
   bool is_readable = true;               // false: it could not be stopped, and has no stack here

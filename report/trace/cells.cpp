@@ -9,7 +9,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What is left of a difference of equal sums is not in use.
+// A tiny remainder of a difference between equal sums counts as nothing in use.
 void tidy(Amounts& amounts) {
   constexpr double kLeast = 0.5;
   if (amounts.in_use_objects >= kLeast) return;
@@ -48,7 +48,7 @@ void CellCounter::allocate(const Event& event) {
   const double weight = weight_of(event.bytes, every_);
   const double bytes = weight * static_cast<double>(event.bytes);
   amounts += {1, weight, bytes, weight, bytes};
-  // What was at the address is gone, though nothing said so.
+  // The object that was at the address is gone, although its end was not recorded.
   end(live_.put(event.address, {event.bytes, index}));
 }
 

@@ -1,7 +1,7 @@
-// An event in the log: a byte with its kind and with what is the same as in the event before, then
-// numbers, seven bits a byte, the lowest first. Times, addresses and collections are differences
-// from the event before, with the sign in the lowest bit: threads' events may be slightly out of
-// order.
+// An event in the log begins with a byte for its kind and for the members that equal those of the
+// previous event. Numbers follow, seven bits per byte, lowest first. Times, addresses and
+// collections are differences from the previous event, with the sign in the lowest bit, because
+// events of different threads may be slightly out of order.
 
 #include "report/trace/event_log.h"
 
@@ -10,7 +10,7 @@ namespace heapattach::trace {
 namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
-constexpr std::size_t kMostEventBytes = 128;  // ten numbers of at most ten bytes, and the first
+constexpr std::size_t kMostEventBytes = 128;  // the first byte and ten numbers of at most ten bytes
 
 constexpr std::uint8_t kKindMask = 0x3;
 constexpr std::uint8_t kSameThread = 0x4;

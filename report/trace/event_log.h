@@ -6,7 +6,7 @@
 
 namespace heapattach::trace {
 
-// The index for nothing: an unknown type, no fiber.
+// The index that means none: an unknown type, or no fiber.
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
 enum class EventKind : std::uint8_t {
@@ -22,14 +22,14 @@ enum class EventKind : std::uint8_t {
 struct Event {
   EventKind kind = EventKind::Alloc;
   std::uint64_t time_ns = 0;     // since the start of the trace
-  std::uint32_t thread = kNone;  // of Trace::threads
-  std::uint32_t fiber = kNone;   // of Trace::fibers
+  std::uint32_t thread = kNone;  // index into Trace::threads
+  std::uint32_t fiber = kNone;   // index into Trace::fibers
   std::uint64_t address = 0;
   // The following members are for Alloc and Realloc, and 0 or kNone for other events.
-  std::uint64_t old_address = 0;  // of Realloc
+  std::uint64_t old_address = 0;  // for Realloc
   std::uint64_t bytes = 0;        // the size that the program requested
-  std::uint32_t type = kNone;     // of Trace::types
-  std::uint32_t stack = kNone;    // of Trace::stacks
+  std::uint32_t type = kNone;     // index into Trace::types
+  std::uint32_t stack = kNone;    // index into Trace::stacks
   // For an allocation, the number of collections since the program started. For Dead, the number of
   // the collection that found it, or 0 for the mark at the end of the trace. 0 for Free.
   std::uint64_t collection = 0;
@@ -75,7 +75,7 @@ class EventLog {
 
   std::vector<std::vector<std::uint8_t>> chunks_;  // no event is split between two chunks
   std::size_t size_ = 0;
-  std::size_t forgotten_ = 0;  // the first chunks, whose memory has been freed
+  std::size_t forgotten_ = 0;  // this many chunks at the start have been freed
   Event last_{};
 };
 

@@ -50,8 +50,7 @@ void FiberWatch::look() {
   next_look_ = end + std::max<Clock::duration>(kBetweenLooks, kLookShare * (end - begin));
 }
 
-// A stack is one mapping, up to its end: its other end is a page without access. The first one
-// grows.
+// A stack is one mapping, with an inaccessible page at its low end. The first stack grows.
 void FiberWatch::find_stacks() {
   constexpr std::uint64_t kMostOfFirst = std::uint64_t{1} << 30;
   std::erase_if(stacks_, [this](const auto& stack) { return !now_.contains(stack.first); });

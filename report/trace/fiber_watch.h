@@ -12,9 +12,9 @@
 
 namespace heapattach::trace {
 
-// Knows which of a Crystal program's fibers runs on which stack while the program runs. It looks
-// now and then, and a program may start and end fibers in between, on the same stack: so a fiber is
-// only told of an event if it was on that stack at the looks before and after it.
+// Knows which fiber of a running Crystal program runs on which stack. It looks now and then. In
+// between, the program may end a fiber and start another on the same stack, so an event has a fiber
+// only if that was on the stack both before and after the event.
 class FiberWatch {
  public:
   // `prepared` must outlive this.
@@ -26,8 +26,8 @@ class FiberWatch {
   [[nodiscard]] bool is_due() const { return Clock::now() >= next_look_; }
   void look();
 
-  // The fiber that was on the stack of this address at the last two looks, as a number of fibers();
-  // kNone if it is unknown.
+  // The fiber that was on the stack around this address at the last two looks, as an index into
+  // fibers(); kNone if unknown.
   std::uint32_t fiber_at(std::uint64_t stack_pointer);
   [[nodiscard]] const std::vector<Fiber>& fibers() const { return fibers_; }
 

@@ -11,7 +11,7 @@ namespace heapattach::trace {
 
 namespace {
 
-// The addresses of the samples that nothing has ended.
+// The addresses of the samples whose end was not recorded.
 std::vector<std::uint64_t> in_use(const Trace& trace) {
   LiveSamples live;
   EventLog::Reader reader(trace.events);

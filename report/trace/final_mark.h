@@ -7,10 +7,9 @@
 
 namespace heapattach::trace {
 
-// Adds to a trace that the objects which a later snapshot of the process does not find alive are
-// dead, as found by the mark at the end, and returns their number. (That an object is alive at the
-// address of another one proves nothing: it may have been allocated since.) Does nothing if the
-// snapshot is not complete.
+// Ends those objects of a trace that a later snapshot of the process does not find alive, and
+// returns their number. (An object that is alive at such an address proves nothing: it may have
+// been allocated since.) Does nothing if the snapshot is not complete.
 std::size_t end_unmarked(Trace& trace, const snapshot::Snapshot& heap);
 
 }  // namespace heapattach::trace

@@ -366,7 +366,7 @@ class HookFinder {
   RemoteAddr begin_{~std::uint64_t{0}};
   RemoteAddr end_;
   std::set<std::string_view> hooked_;
-  std::set<RemoteAddr> unbound_;  // stubs
+  std::set<RemoteAddr> unbound_;  // stubs that are not bound yet
   std::map<std::uint64_t, RemoteAddr> bound_;
   std::optional<boehm::CodeSource> source_;
   std::optional<boehm::AccessorReader> reader_;

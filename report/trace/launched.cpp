@@ -1,14 +1,14 @@
-// A program has to be stopped while its code is read and changed, or it would have made most of its
-// objects by then: reading takes a tenth of a second, in which a program can start and end. A trace
-// can begin as soon as the collector is initialised, and nothing announces that. So the program
-// runs in slices that are short at first, and is stopped between them with SIGSTOP, which needs no
-// permission to trace and leaves nothing behind. A program that never uses a collector would be
-// stopped most of the time, so after a second of that the slices become longer than the stops. If
-// we die meanwhile, a process of ours notices the end of a pipe and continues it.
+// A program has to be stopped while its code is read and changed. That takes a tenth of a second,
+// in which a program can start, make all its objects and end. A trace can begin once the collector
+// is initialised, which nothing announces. So the program runs in slices that are short at first,
+// and is stopped between them with SIGSTOP, which needs no permission to trace and leaves nothing
+// behind. A program that never uses a collector would be stopped most of the time, so after a
+// second of that the slices become longer than the stops. If we die meanwhile, a process of ours
+// notices the end of a pipe and continues it.
 //
-// Rejected: to step it from system call to system call by ptrace. A program makes tens of thousands
-// of them before it first allocates, and only a freeze, from another thread, may then put the
-// tracer in.
+// Rejected: stepping it from system call to system call with ptrace. A program makes tens of
+// thousands of calls before it first allocates, and then only a freeze, from another thread, may
+// insert the tracer.
 
 #include "report/trace/launched.h"
 
@@ -35,8 +35,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds kFirstSlice{500};
 constexpr std::chrono::microseconds kLongestSlice{50'000};
-// It may be stopped for so long in all before its slices get longer, because it may use no
-// collector. From then on it is stopped for at most a fifth of the time.
+// The total time for which it is stopped before its slices get longer, because it may use no
+// collector. After that it is stopped for at most a fifth of the time.
 constexpr auto kShortlyStopped = 1s;
 constexpr int kRunsLonger = 4;
 
@@ -133,7 +133,7 @@ std::optional<std::string> Launched::end() {
   return ended_;
 }
 
-// Its end may have been collected where it was traced.
+// The thread that traced it may already have collected its end.
 void Launched::note_end(pid_t got, int status) {
   if (got == pid_) ended_ = describe_end(status);
   if (got >= 0 || errno != ECHILD) return;

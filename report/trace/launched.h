@@ -31,14 +31,14 @@ class Launched {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
 
-  // Lets it run in short slices until `is_ready`, which is asked while it is stopped, and returns
-  // with it stopped. Otherwise it runs when this returns: Gone if it has ended, or the error of
-  // `is_ready` after `patience`.
+  // Lets it run in short slices, calls `is_ready` while it is stopped, and returns with it stopped
+  // once that succeeds. Otherwise returns with it running: Gone if it has ended, or the last error
+  // of `is_ready` after `patience`.
   Result<void> run_until(const std::function<Result<void>()>& is_ready,
                          std::chrono::milliseconds patience);
   void run_on();
 
-  // How it ended, in words: "exited with status 1". None while it lives.
+  // How it ended, such as "exited with status 1". Nothing while it runs.
   std::optional<std::string> end();
 
  private:

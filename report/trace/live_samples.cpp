@@ -17,7 +17,7 @@ LiveSamples::Slot& LiveSamples::Table::slot_for(std::uint64_t key) {
   return slot;
 }
 
-// Moves back those that are after their home because this slot was taken.
+// Moves back samples that are after their home slot because this slot was taken.
 void LiveSamples::Table::remove(const Slot* slot) {
   const std::size_t mask = slots_.size() - 1;
   auto gap = static_cast<std::size_t>(slot - slots_.data());

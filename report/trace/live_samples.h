@@ -22,14 +22,14 @@ class LiveSamples {
   // Replaces and returns any sample at this address.
   std::optional<Sample> put(std::uint64_t address, const Sample& sample);
   std::optional<Sample> remove(std::uint64_t address);
-  // In no order.
+  // The addresses of all samples, unordered.
   [[nodiscard]] std::vector<std::uint64_t> addresses() const;
 
  private:
   struct Slot {
     std::uint64_t key = 0;  // 0: empty
     std::uint32_t cell = 0;
-    std::uint32_t bytes = 0;  // kLarge: in large_
+    std::uint32_t bytes = 0;  // kLarge: the size is in large_
   };
   static_assert(sizeof(Slot) == 16);
   static constexpr std::uint32_t kLarge = 0xffffffff;

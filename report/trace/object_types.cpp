@@ -1,7 +1,7 @@
 // A Crystal String is its type id, the number of its bytes, the number of its characters or 0, its
-// text and a NUL. A buffer of numbers may begin with a small number, too, so the text must be one:
-// valid UTF-8 without control characters, of as many characters as it says. It either fills the
-// requested memory exactly, as all but those of a String::Builder do, or is not very short.
+// text and a NUL. A buffer of numbers may begin with a small number, too. So the text must be valid
+// UTF-8 without control characters, with that number of characters. It either fills the requested
+// memory exactly, as all but those of a String::Builder do, or is not very short.
 
 #include "report/trace/object_types.h"
 
@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t kWord = 8;
 constexpr std::uint64_t kStringHeader = 12;
-constexpr std::uint64_t kMostText = 256;  // that is looked at
-constexpr std::uint64_t kLeastLoose = 8;  // bytes of text that does not fill its memory
+constexpr std::uint64_t kMostText = 256;  // bytes that are examined
+constexpr std::uint64_t kLeastLoose = 8;  // bytes, if the text does not fill its memory
 
 std::uint32_t number_at(std::span<const std::byte> bytes, std::size_t at) {
   std::uint32_t number = 0;
@@ -25,7 +25,7 @@ std::uint32_t number_at(std::span<const std::byte> bytes, std::size_t at) {
   return number;
 }
 
-// How many bytes the character takes that starts with this one; 0: none starts so.
+// The length of the character that starts with this byte; 0 if none does.
 std::size_t bytes_of_character(unsigned char first) {
   if (first < 0x80) return first < ' ' && first != '\n' && first != '\t' && first != '\r' ? 0 : 1;
   if (first >= 0xc2 && first < 0xe0) return 2;
@@ -33,7 +33,7 @@ std::size_t bytes_of_character(unsigned char first) {
   return first >= 0xf0 && first < 0xf5 ? 4 : 0;
 }
 
-// The characters of a text, of which the last may be cut off; none if it is no text.
+// The number of characters of a text whose last one may be cut off; nothing if it is not text.
 std::optional<std::uint64_t> characters_of(std::span<const std::byte> text) {
   std::uint64_t count = 0;
   for (std::size_t at = 0; at < text.size(); ++count) {
@@ -47,7 +47,7 @@ std::optional<std::uint64_t> characters_of(std::span<const std::byte> text) {
   return count;
 }
 
-// Where its NUL is; none if it is no String. Its id is known to be right.
+// The offset of a String's NUL; nothing if it is not a String. Its type id was checked before.
 std::optional<std::uint64_t> end_of_string(const SampledObject& object,
                                            std::span<const std::byte> contents) {
   if (contents.size() <= kStringHeader) return std::nullopt;

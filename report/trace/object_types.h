@@ -14,30 +14,29 @@
 
 namespace heapattach::trace {
 
-// What the recorder knows of a sampled object.
+// What the recorder knows about a sampled object.
 struct SampledObject {
   std::uint64_t bytes = 0;   // that the program requested
   std::uint32_t before = 0;  // its first bytes when it was allocated
 };
 
-// Knows the type of an object by its first bytes, for objects that the code which allocates them
-// says nothing about: Crystal's Strings, and C++ objects with a vtable pointer. Other headers of
-// Crystal are not believed here: a buffer of numbers or of a union may begin like an object, and
-// what points to it is not known.
+// Recognises types by an object's first bytes where the allocating code does not show them:
+// Crystal's Strings, and C++ objects with a vtable pointer. It ignores other Crystal headers: a
+// buffer of numbers or of a union may begin like an object, and it is not known what points to it.
 class ObjectTypes {
  public:
   ObjectTypes() = default;
   ObjectTypes(const crystal::TypeTable& classes,
               const Modules& modules,
               const MemoryReader& memory);
-  // From parts, for tests. `bases` are classes from which others are derived.
+  // Built from parts, for tests. `bases` are classes from which others are derived.
   ObjectTypes(std::optional<std::uint32_t> string_id,
               cxx::VtableNames vtables,
               std::set<std::string> bases);
 
   // Whether it knows any type.
   [[nodiscard]] bool is_empty() const { return !string_id_ && vtables_.names().empty(); }
-  // Whether all types that it knows are without pointers.
+  // Whether none of the types that it knows has pointers.
   [[nodiscard]] bool only_atomic() const { return vtables_.names().empty(); }
   // How many of the first bytes of an object of this size are needed.
   [[nodiscard]] std::size_t needed(std::uint64_t bytes) const;
@@ -46,11 +45,10 @@ class ObjectTypes {
     std::string name;
     // It may be an object of a derived class which is being constructed.
     bool may_be_base = false;
-    // Its text is not in `contents` as a whole: a byte of this offset must be 0.
+    // If `contents` has only a part of its text: the byte at this offset must be 0.
     std::uint64_t end = 0;
   };
-  // None if nothing in `contents` proves a type, or if the program has not written it since the
-  // object was allocated.
+  // Nothing if `contents` proves no type, or the program has not written it since the allocation.
   [[nodiscard]] std::optional<Found> type_of(const SampledObject& object,
                                              std::span<const std::byte> contents) const;
 

@@ -14,9 +14,9 @@ namespace heapattach::trace {
 
 namespace {
 
-// So many events wait for their fibers.
+// At most so many events wait for their fibers.
 constexpr std::size_t kMostUnsettled = 200'000;
-// The copies that wait are unwound when they take so much memory.
+// Waiting copies are unwound when they take this much memory.
 constexpr std::size_t kMostWaiting = std::size_t{96} << 20;
 // Work with less time than this is not begun.
 constexpr std::chrono::milliseconds kShortestWalk{50};
@@ -24,22 +24,22 @@ constexpr std::chrono::milliseconds kShortestWalk{50};
 constexpr int kBetweenLooks = 64;
 // Stacks are unwound in so many parts: if one part takes too long, only that part is lost.
 constexpr std::size_t kParts = 8;
-// While the target records, nothing reads the ring meanwhile. One walk and one search for names may
-// follow each other.
+// Nothing reads the ring during a walk while the target records. A walk may be followed by a search
+// for names.
 constexpr std::chrono::milliseconds kLongestWhileRecording{8'000};
 static_assert(2 * kLongestWhileRecording < kReaderPatience);
 // How many frames can be between the collector and the code that makes an object: in a program that
 // is not optimised, the runtime's functions that call the allocator.
 constexpr std::size_t kWrappers = 3;
-// Of one stack; more is a runaway recursion.
+// The most frames of one stack; more are a runaway recursion.
 constexpr std::size_t kMostFrames = 1024;
-// What a sample needs besides its event, while the report finds out which are in use (LiveSamples);
-// and one of 4 GiB or more, besides that.
+// The memory of a sample, besides its event, while the report finds out which are in use
+// (LiveSamples), and the additional memory of a sample of 4 GiB or more.
 constexpr std::size_t kForSample = 36;
 constexpr std::size_t kForLargeSample = 64;
 constexpr std::uint64_t kLargeSample = std::uint64_t{1} << 32;
-// What a thread, a copy of a stack, a stack, each of its frames and an instruction with its names
-// need in the recording and in the trace.
+// The memory, in the recording and in the trace, of a thread, a copy of a stack, a stack, each of
+// its frames, and an instruction with its names.
 constexpr std::size_t kForThread = 256;
 constexpr std::size_t kForCopy = 64;
 constexpr std::size_t kForStack = 400;
@@ -90,7 +90,7 @@ std::string name_of_thread(const Process& target, std::uint32_t number) {
   return state ? state->name : std::string();
 }
 
-// Whether a program can have made it. Whoever writes to the ring can make others, too.
+// Whether a program can have made this record. Anyone who writes to the ring can make others, too.
 bool is_possible(const RingRecord& record) {
   constexpr std::uint64_t kEndOfMemory = std::uint64_t{1} << 47;
   constexpr std::uint64_t kAlignment = 8;
@@ -255,7 +255,7 @@ void Recording::settle() {
   release(false);
 }
 
-// Adds the first events to the log: all, or up to the first of which more may be learned.
+// Moves events to the log: all, or those before the first one about which more may be learned.
 void Recording::release(bool with_all) {
   while (with_fiber_ != 0) {
     Unsettled& one = unsettled_.front();
@@ -314,7 +314,7 @@ Result<void> Recording::unwind(std::span<const unwind::StackSample> oldest,
                                    .followed = depth_ == 0 ? kMostFrames : depth_ + 1};
   const std::uint64_t began = monotonic_ns();
   const auto walked = unwind::walk_samples(modules_, oldest, limits, longest);
-  // Nothing is lost: they still wait, for the end of the trace.
+  // Nothing is lost: the copies wait for the end of the trace.
   if (!walked && walked.error().kind == ErrorKind::Interrupted) return walked.error();
   if (!walked && Clock::now() >= end_ - kShortestWalk) return {};
   const std::size_t first = copies_.size() - waiting_.size();
@@ -334,7 +334,7 @@ bool Recording::is_waiting(const Event& event) const {
 std::uint32_t Recording::stack_of(const unwind::StackRecord& record) {
   StackKey key;
   for (const unwind::FrameRecord& frame : record.frames) key.push_back(frame.pc.value);
-  // The innermost call that makes an object, or the one of a wrapper around the allocator.
+  // The innermost call that makes an object, or the call of a wrapper around the allocator.
   std::uint32_t type = kNone;
   for (std::size_t i = 0; i < key.size() && i < kWrappers && type == kNone; ++i) {
     type = type_of(key[i] + 1);
@@ -367,7 +367,7 @@ void Recording::learn_places(const std::vector<RemoteAddr>& pcs,
   for (unwind::CodePlaces& at : *found) places_[at.pc.value] = std::move(at.places);
 }
 
-// For each of the instructions its frames.
+// Returns the frames of each instruction.
 std::vector<std::vector<std::uint32_t>> Recording::name_frames(Trace& trace,
                                                                const std::vector<RemoteAddr>& pcs) {
   std::vector<unwind::CodePlaces> places;
@@ -417,7 +417,7 @@ void Recording::put_stacks(Trace& trace, std::chrono::milliseconds longest) {
   if (fibers_ != nullptr) trace.fibers = fibers_->fibers();
 }
 
-// From the number of a copy to the stack, and to the type that is made there, if it is known.
+// Replaces the number of a copy by its stack, and adds the type that is made there, if known.
 void Recording::complete(Event& event) const {
   if (event.stack != kNone) event.stack = copies_[event.stack];
   if (event.stack == kNone || stacks_[event.stack].type == kNone) return;

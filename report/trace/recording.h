@@ -26,7 +26,7 @@ namespace heapattach::trace {
 // The time, in the clock of the records.
 [[nodiscard]] std::uint64_t monotonic_ns();
 
-// The most memory that a recording may take, about, for itself and for the report on it.
+// About the most memory that a recording may take, for itself and for the report on it.
 inline constexpr std::size_t kMostRecordingBytes = std::size_t{336} << 20;
 
 // Turns the records of a ring into a trace. Stacks are unwound in batches, because each batch
@@ -43,43 +43,43 @@ class Recording {
     type_names_ = std::move(types);
   }
 
-  // Whose fibers the events have; it must outlive this. Null: none.
+  // `fibers` gives events their fibers and must outlive this; null: events have none.
   void set_fibers(FiberWatch* fibers) { fibers_ = fibers; }
 
-  // What learns types from the objects; it must outlive this. Null: nothing.
+  // `watch` learns types from the objects and must outlive this; null: nothing does.
   void set_type_watch(TypeWatch* watch) { type_watch_ = watch; }
 
-  // When the recording ends: nothing that is done meanwhile lasts longer.
+  // The end of the recording. Work during the recording does not take longer.
   void set_end(std::chrono::steady_clock::time_point end) { end_ = end; }
 
   void set_most_bytes(std::size_t bytes) { most_bytes_ = bytes; }
 
-  // Takes complete records: all, or those that it can until then or until it is full. Returns false
-  // if there were none.
+  // Takes complete records from the ring until the ring is empty, until `until`, or until this is
+  // full. Returns false if there were none.
   Result<bool> drain(Ring& ring, std::chrono::steady_clock::time_point until);
   // Takes what the tracer left when it was removed. Returns how many samples were still in the ring
   // at that time; they are lost.
   std::uint64_t drain_rest(Ring& ring, std::chrono::steady_clock::time_point until);
-  // Fills in everything except the header and the events, which `counter` counts instead, those
-  // that are new since the last time. It takes only a moment: events whose stacks are not unwound
-  // yet, and all later ones, are left for the next time. The ring must be read again soon.
+  // Fills in everything except the header and the events. `counter` counts the new events instead.
+  // It takes only a moment, because the ring must be read again soon: events whose stacks are not
+  // unwound yet, and all later ones, are left for the next time.
   Result<void> show(Trace& trace, CellCounter& counter);
-  // Fills in everything except the header, by then at the latest: stacks that are not unwound by
-  // then are missing. Nothing can be added afterwards.
+  // Fills in everything except the header. Stacks that are not unwound in time are missing. Nothing
+  // can be added afterwards.
   Result<void> finish(Trace& trace, std::chrono::steady_clock::time_point until);
 
-  // The memory that it takes, about, with what a report on it will need.
+  // About the memory that it takes, including the needs of a report on it.
   [[nodiscard]] std::size_t memory_bytes() const;
   [[nodiscard]] bool is_full() const { return memory_bytes() >= most_bytes_; }
 
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
-  // Records that were left out because nothing like them can have happened.
+  // The number of records that were left out because nothing can have caused them.
   [[nodiscard]] std::uint64_t impossible() const { return impossible_; }
   [[nodiscard]] std::uint64_t forgotten() const { return forgotten_; }
   [[nodiscard]] std::uint64_t not_unwound() const { return not_unwound_; }
-  // False if there was no time to find the names of functions.
+  // Whether there was time to find the names of functions.
   [[nodiscard]] bool has_names() const { return has_names_; }
-  // Samples that wait for their stacks. Those with the same stack count once.
+  // The number of stacks that samples wait for.
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
 
  private:
@@ -108,16 +108,16 @@ class Recording {
   std::size_t depth_;
   std::uint64_t began_;
   std::unordered_map<std::uint64_t, std::string> type_names_;
-  EventLog events_;  // their stacks are numbers of copies
+  EventLog events_;  // a stack is the number of its copy
   EventLog::Reader shown_{events_};
-  // Events whose fibers the next look will show, or whose types a look at their objects may.
+  // An event whose fiber the next look will show, or whose type a look at its object may show.
   struct Unsettled {
     Event event;
     std::uint64_t stack_pointer = 0;
     std::uint64_t watched = 0;  // its number in the type watch
   };
   std::deque<Unsettled> unsettled_;
-  std::size_t with_fiber_ = 0;  // the first so many of them have their fibers
+  std::size_t with_fiber_ = 0;  // how many of the first ones have their fibers
   FiberWatch* fibers_ = nullptr;
   TypeWatch* type_watch_ = nullptr;
   std::vector<Thread> threads_;
@@ -134,11 +134,11 @@ class Recording {
     std::uint32_t type = kNone;
   };
   std::vector<Found> stacks_;
-  std::set<std::uint64_t> instructions_;                        // of all their frames
+  std::set<std::uint64_t> instructions_;                        // the instructions of all frames
   std::map<std::uint64_t, std::vector<unwind::Place>> places_;  // by instruction
   std::map<std::pair<StackKey, bool>, std::uint32_t> stack_numbers_;
   std::size_t most_bytes_ = kMostRecordingBytes;
-  std::size_t other_bytes_ = 0;  // that are needed besides those of events
+  std::size_t other_bytes_ = 0;  // bytes needed besides those of events
   std::uint64_t samples_ = 0;
   std::uint64_t impossible_ = 0;
   std::uint64_t forgotten_ = 0;

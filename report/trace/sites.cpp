@@ -20,8 +20,8 @@ using Clock = std::chrono::steady_clock;
 // A row while cells are added to it.
 struct Group {
   Amounts amounts;
-  std::map<std::uint32_t, double> types;  // bytes by type, if the key does not say it
-  std::map<std::uint32_t, double> paths;  // bytes by path, as well
+  std::map<std::uint32_t, double> types;  // bytes by type, unless the key contains it
+  std::map<std::uint32_t, double> paths;  // bytes by path, unless the key contains it
 };
 
 std::uint32_t largest_of(const std::map<std::uint32_t, double>& parts) {
@@ -48,7 +48,7 @@ void keep_types(std::vector<Cell>& cells,
                 [&](const Cell& cell) { return !is_chosen(type_name(trace, cell.type), types); });
 }
 
-// Half of the time that is left is for reading the events.
+// Half of the remaining time is for reading the events.
 Clock::time_point end_of_counting(const Deadline& deadline) {
   if (deadline.at == Clock::time_point::max()) return deadline.at;
   return deadline.at - std::max<Clock::duration>(deadline.at - Clock::now(), {}) / 2;
@@ -79,11 +79,12 @@ class TableMaker {
  private:
   using Key = std::pair<std::uint32_t, std::uint32_t>;
 
-  // There may be very many rows of very many frames: their texts are made only for those shown.
+  // There may be very many rows with very many frames, so texts are made only for the rows that are
+  // shown.
   struct Row {
     const Group* group = nullptr;
     std::uint32_t type = kNone;  // the one with the most bytes
-    Places::Path path = 0;       // the same
+    Places::Path path = 0;       // the path with the most bytes
     std::string name;
   };
 
@@ -94,7 +95,7 @@ class TableMaker {
     return table_.is_cut && deadline_.has_passed();
   }
 
-  // Whether the key of a row says its type, or its place.
+  // Whether a row's key contains its type or its place.
   [[nodiscard]] bool is_of_one_type() const {
     return choice_.by == GroupBy::Stack || choice_.by == GroupBy::Type;
   }
@@ -148,7 +149,7 @@ class TableMaker {
     return site;
   }
 
-  // Bytes per second have the order of bytes.
+  // Bytes per second have the same order as bytes.
   [[nodiscard]] double rank_of(const Row& row) const {
     const Amounts& amounts = row.group->amounts;
     if (choice_.sort == SortBy::InUse) return amounts.in_use_bytes;

@@ -36,8 +36,8 @@ struct SiteChoice {
 
 struct Site {
   Amounts amounts;
-  std::string name = {};                 // of the thread or fiber; empty for other groups
-  std::string type = {};                 // the one with the most bytes
+  std::string name = {};                 // name of the thread or fiber; empty for other groups
+  std::string type = {};                 // the type with the most bytes
   std::size_t more_types = 0;            // besides it
   std::vector<std::string> frames = {};  // innermost first, of the place with the most bytes
   std::size_t more_places = 0;           // besides it
@@ -49,7 +49,7 @@ struct SiteTable {
   Value value = Value::InuseSpace;  // for formats that have room for only one
   std::vector<Site> rows;
   Amounts total;                  // the total of the chosen types, including dropped rows
-  std::size_t left_out_rows = 0;  // by min_bytes, min_count and top
+  std::size_t left_out_rows = 0;  // rows left out because of min_bytes, min_count or top
   Amounts left_out;
   bool is_of_all_types = true;
   bool is_cut = false;  // the time was too short for the whole trace; the header says so, too
@@ -65,17 +65,17 @@ struct SiteTable {
 [[nodiscard]] SiteTable make_site_table(const Trace& trace,
                                         const SiteChoice& choice,
                                         const Deadline& deadline = {});
-// The same from cells that have been counted, by these parts at least; the events are not read.
+// The same from cells that were counted by at least these parts. Does not read the events.
 [[nodiscard]] SiteTable make_site_table(const Trace& trace,
                                         const SiteChoice& choice,
                                         CountedCells counted,
                                         const Deadline& deadline = {});
 [[nodiscard]] CellParts parts_for(GroupBy by);
 
-// Whether a type matches one of these globs; all do if there are none.
+// Whether a type matches one of these globs, or there are none.
 [[nodiscard]] bool is_chosen(std::string_view type, const std::vector<std::string>& types);
 
-// The cells of the chosen types. Timeout if the deadline passes.
+// The cells of the chosen types. Fails with Timeout if the deadline passes.
 [[nodiscard]] Result<std::vector<Cell>> chosen_cells(const Trace& trace,
                                                      const std::vector<std::string>& types,
                                                      const Deadline& deadline,

@@ -57,7 +57,7 @@ class TimelineMaker {
     if (sample) changes_[step] -= estimate(sample->bytes);
   }
 
-  // What was read from the ring after the end belongs to the last step.
+  // Events that were read from the ring after the end belong to the last step.
   [[nodiscard]] std::size_t step_of(std::uint64_t time_ns) const {
     return std::min<std::size_t>(time_ns / line_.step_ns, steps_ - 1);
   }
@@ -86,7 +86,7 @@ class TimelineMaker {
   const Trace& trace_;
   const std::vector<std::string>& types_;
   std::size_t steps_;
-  std::vector<double> changes_;  // of the bytes in use, by step
+  std::vector<double> changes_;  // changes of the bytes in use, by step
   std::map<std::uint32_t, std::vector<double>> bytes_;
   std::map<std::uint32_t, bool> is_meant_;
   LiveSamples live_;

@@ -31,7 +31,7 @@ struct Frame {
   std::string object{};  // the file of its code: "libfoo.so"
   std::string file{};    // of its source
   std::uint32_t line = 0;
-  std::uint64_t address = 0;  // in the calling instruction
+  std::uint64_t address = 0;  // an address in the calling instruction
   Whose whose = Whose::Own;
   bool is_lossy = false;  // a text in its record was changed before it was read
 };
@@ -76,7 +76,7 @@ struct Header {
   std::uint64_t drops = 0;  // samples that were lost
   bool complete = true;     // false: ended early, or part of the file is missing
   std::string reason;       // why not
-  // Says what could not be taken out of the process, why, and which command takes it out; empty if
+  // Says what could not be removed from the process, why, and which command removes it; empty if
   // nothing was left. Not saved. If `started` is empty too, the trace could not even begin.
   std::string left_in;
   bool is_lossy = false;

@@ -8,7 +8,7 @@
 
 namespace heapattach::trace {
 
-// The words in records for the owner of a frame's code.
+// The words for owners of a frame's code in records.
 inline constexpr std::array<std::pair<std::string_view, Whose>, 4> kWhoseWords{{
     {"own", Whose::Own},
     {"library", Whose::Library},
@@ -20,7 +20,7 @@ inline constexpr std::array<std::pair<std::string_view, Whose>, 4> kWhoseWords{{
 inline constexpr std::string_view kNoCollection =
     "no collection ran meanwhile: all that was allocated and not freed counts as in use";
 
-// How the reason of a trace begins that --timeout cut short.
+// The start of the reason of a trace that --timeout cut short.
 inline constexpr std::string_view kDeadlinePassed = "the deadline passed";
 
 // The reason of a table for which --timeout was too short.

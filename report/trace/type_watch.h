@@ -14,11 +14,10 @@
 namespace heapattach::trace {
 
 // Looks at sampled objects a little later, when the program has written their headers, to learn
-// their types. By then, an object may be gone and its memory may be another one's. The ring says
-// so: the end of an object is recorded before its memory can be used again. So what was seen
-// counts only when all records that had been begun when it was seen have been read, and none of
-// them ends the object. Nothing counts if a record of an end was lost, or if the collector has
-// collected without the tracer.
+// their types. By then, an object may be gone and another may use its memory. The ring shows that:
+// the end of an object is recorded before its memory can be used again. So a look counts only after
+// all records that had been begun by then have been read, and none of them ends the object. It does
+// not count if a record of an end was lost, or if the collector has collected without the tracer.
 class TypeWatch {
  public:
   // Where the target counts its collections, and where the tracer notes the last one that it saw.
@@ -34,12 +33,12 @@ class TypeWatch {
   std::uint64_t add(const RingRecord& record);
   // The object at this address is gone.
   void end(std::uint64_t address);
-  // To be called whenever the ring has been read, with the time of its records.
+  // Call this whenever the ring has been read, with the time of its records.
   void advance(const Ring& ring, std::uint64_t now);
-  // No more looks: the tracer is being removed.
+  // Ends all looks, because the tracer is being removed.
   void stop() { is_stopped_ = true; }
 
-  // Whether no more will be known of the type of an object.
+  // Whether nothing more will be learned about the type of an object.
   [[nodiscard]] bool is_done(std::uint64_t number) const;
   // The type of an object that is done, empty if unknown; forgets it and all earlier ones.
   std::string take(std::uint64_t number);
@@ -52,7 +51,7 @@ class TypeWatch {
     std::uint32_t collection = 0;
     std::uint16_t looks = 0;
     bool is_done = false;
-    std::string type;  // not certain before it is done
+    std::string type;  // not certain until it is done
     std::optional<ObjectTypes::Found> seen;
   };
 
@@ -68,9 +67,10 @@ class TypeWatch {
   Collections collections_;
   std::deque<Watched> watched_;  // by number, from first_
   std::uint64_t first_ = 1;
-  std::unordered_map<std::uint64_t, std::uint64_t> numbers_;  // by address, of those not done
-  std::vector<std::uint64_t> seen_;                           // by the last look, not confirmed
-  std::uint64_t seen_up_to_ = 0;                              // the position of the ring after it
+  std::unordered_map<std::uint64_t, std::uint64_t>
+      numbers_;                      // numbers of objects that are not done, by address
+  std::vector<std::uint64_t> seen_;  // seen by the last look, not confirmed yet
+  std::uint64_t seen_up_to_ = 0;     // the ring's position after that look
   std::uint64_t lost_ends_ = 0;
   std::uint64_t next_look_ = 0;
   bool is_stopped_ = false;

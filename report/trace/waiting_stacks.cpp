@@ -25,7 +25,7 @@ std::span<const unwind::StackSample> WaitingStacks::batch() const {
 void WaitingStacks::remove(std::size_t count, std::chrono::nanoseconds took) {
   for (std::size_t i = 0; i < count; ++i) bytes_ -= bytes_of(stacks_[i]);
   stacks_.erase(stacks_.begin(), stacks_.begin() + static_cast<std::ptrdiff_t>(count));
-  // A smaller batch than was allowed says little about how long a whole one takes.
+  // A smaller batch than allowed says little about the time for a whole one.
   if (took > kMoment) {
     most_ = std::max(kLeast, most_ / 2);
   } else if (count >= most_ && took < kMoment / 2) {

@@ -10,8 +10,8 @@
 namespace heapattach::trace {
 
 // Copies of stacks that wait to be unwound, oldest first. Nothing reads the ring while a batch is
-// unwound, so a batch is made to take a moment only, however busy the machine is. It does not get
-// smaller than what makes it worthwhile to start a worker.
+// unwound, so batches are sized to take only a moment, however busy the machine is, but large
+// enough to be worth starting a worker.
 class WaitingStacks {
  public:
   static constexpr std::size_t kLeast = 512;
@@ -19,9 +19,9 @@ class WaitingStacks {
 
   void add(unwind::StackSample stack);
   [[nodiscard]] std::span<const unwind::StackSample> all() const { return stacks_; }
-  // The oldest.
+  // The oldest copies, as many as a batch has.
   [[nodiscard]] std::span<const unwind::StackSample> batch() const;
-  // Removes the oldest `count`, which took so long.
+  // Removes the oldest `count`. Unwinding them took `took`.
   void remove(std::size_t count, std::chrono::nanoseconds took);
 
   [[nodiscard]] std::size_t size() const { return stacks_.size(); }
@@ -30,7 +30,7 @@ class WaitingStacks {
  private:
   std::vector<unwind::StackSample> stacks_;
   std::size_t bytes_ = 0;
-  std::size_t most_ = kLeast;  // of a batch
+  std::size_t most_ = kLeast;  // the size of a batch
 };
 
 }  // namespace heapattach::trace

@@ -43,8 +43,8 @@ class Tables {
     if (!memory.read(start_, std::as_writable_bytes(std::span(words_)))) words_.clear();
   }
 
-  // Of all ranges that contain both the block index and themselves, GC_arrays is the smallest: the
-  // others cover the whole module's data.
+  // GC_arrays is the smallest range that contains both the block index and itself: the others cover
+  // the whole module's data.
   [[nodiscard]] std::vector<Range> exclusions() const {
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i + 1 < words_.size(); ++i) {

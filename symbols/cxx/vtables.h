@@ -37,7 +37,7 @@ class VtableNames {
   // The same as an index into names().
   [[nodiscard]] std::optional<std::uint32_t> index_of(std::uint64_t word) const;
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
-  // Of classes that were found without symbols: those from which others are derived.
+  // The classes that were found without symbols and from which others are derived.
   [[nodiscard]] const std::set<std::string>& found_bases() const { return found_bases_; }
 
  private:

@@ -139,7 +139,8 @@ bool DwarfReader::is_repeated(TypeRef at, const Dwarf_Die& die) {
   return true;
 }
 
-// Of what must be the same in all units: the size, and the names and offsets of the members.
+// A digest of what must be the same in all units: the size, and the names and offsets of the
+// members.
 std::uint64_t DwarfReader::fingerprint(const Dwarf_Die& die) const {
   constexpr std::uint64_t kPrime = 0x100000001b3;
   constexpr std::size_t kMostCompared = 1000;

@@ -94,7 +94,7 @@ std::string boot_id() {
   return id;
 }
 
-// Of this program, in hexadecimal. /proc/self/exe may be the loader that started it.
+// The build id of this program, in hexadecimal. /proc/self/exe may be the loader that started it.
 std::string own_build_id() {
   std::string id;
   const auto search = [](dl_phdr_info* program, std::size_t, void* to) {

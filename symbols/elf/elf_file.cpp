@@ -43,7 +43,7 @@ Result<ElfFacts> parse_in_sandbox(const Fd& file, bool with_symbols, std::uint64
   return elf_facts_from_bytes(std::move(result.output), file_bytes);
 }
 
-// Of its symbols, as part of a FileShare.
+// The cost of a file's symbols, as part of a FileShare.
 std::uint64_t cost_of(const ElfFacts& facts) {
   return std::max<std::uint64_t>(facts.symbol_cost, facts.symbols.bytes().size());
 }

@@ -12,7 +12,7 @@ namespace heapattach::glibc {
 
 namespace {
 
-// An allocator that takes the place of glibc's, and a symbol that only it defines.
+// An allocator that replaces glibc's, and a symbol that only it defines.
 struct Other {
   std::string_view name;
   std::string_view file;  // the start of its library's name
@@ -36,7 +36,7 @@ constexpr std::array kOthers{
     Other{"musl's malloc", "libc.musl-", "__libc_malloc_impl", "a build of the program for glibc"},
 };
 
-// The C library, and the loader, which has a malloc for itself.
+// True for the C library and for the loader, which has a malloc of its own.
 bool is_glibc(const Module& module) {
   return module.name().starts_with("libc.so") || module.name().starts_with("libc-2.") ||
          module.name().starts_with("ld-");

@@ -5,12 +5,12 @@
 
 namespace heapattach::glibc {
 
-// Unsupported if the process allocates with something else than glibc's malloc; the message names
-// it, and what to do.
+// Fails with Unsupported if the process does not allocate with glibc's malloc. The message names
+// its allocator and says what to do.
 Result<void> check_allocator(const Modules& modules);
 
-// Of an error because there is no heap of glibc's malloc: names the module that replaces it, if one
-// does.
+// Adds the module that replaces glibc's malloc, if there is one, to an error that says that malloc
+// has no heap.
 [[nodiscard]] Error explain_missing(const Modules& modules, Error error);
 
 }  // namespace heapattach::glibc

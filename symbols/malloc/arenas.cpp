@@ -32,8 +32,8 @@ Bin look_at_bin(const Words& words, RemoteAddr bin) {
   return *after == bin.value && *before == bin.value ? Bin::Linked : Bin::InChange;
 }
 
-// A thread may have been stopped while it changed the links of a chunk, which lies in one bin, or
-// moves from one to another.
+// Tolerates two bins that do not fit: a thread may have been stopped while it moved a chunk between
+// them.
 bool are_bins(const Words& words, RemoteAddr bins) {
   unsigned in_change = 0;
   for (unsigned i = 0; i < StateLayout::kBins; ++i) {
@@ -43,7 +43,7 @@ bool are_bins(const Words& words, RemoteAddr bins) {
   return true;
 }
 
-// Empty if `next` does not lead back.
+// Returns nothing if the chain of `next` pointers does not return to its start.
 std::vector<ArenaFound> follow_ring(const Words& words,
                                     RemoteAddr main,
                                     const StateLayout& layout) {
@@ -61,7 +61,8 @@ std::vector<ArenaFound> follow_ring(const Words& words,
   return found;
 }
 
-// Only a ring that closes shows where an arena begins.
+// Tries each start that an arena with these bins may have: only the right one has a closed ring of
+// `next` pointers.
 std::optional<Arenas> arenas_around(const Words& words, RemoteAddr bins) {
   for (const StateLayout& layout : kLayouts) {
     Arenas arenas;
@@ -72,8 +73,8 @@ std::optional<Arenas> arenas_around(const Words& words, RemoteAddr bins) {
   return std::nullopt;
 }
 
-// A quick test of the last bin, which is nearly always empty, rejects nearly every place. The
-// places just before the bins may pass the whole test, as if two bins were being changed.
+// Nearly every place fails a quick test: the last bin is nearly always empty. The places just
+// before the bins may pass the whole test, which tolerates two bins.
 std::optional<Arenas> search(const Words& words, const Range& range) {
   constexpr std::uint64_t kToLast = (StateLayout::kBins - 1) * kPair;
   for (RemoteAddr at = range.start + kToLast; at + kPair <= range.end(); at = at + 8) {
@@ -88,7 +89,7 @@ std::optional<Arenas> search(const Words& words, const Range& range) {
   return std::nullopt;
 }
 
-// The offsets from tcache_bins.
+// Offsets from tcache_bins.
 struct CountsAt {
   std::uint64_t mapped;    // n_mmaps
   std::uint64_t most;      // max_n_mmaps
@@ -131,7 +132,7 @@ std::optional<Parameters> parameters_at(const Words& words, RemoteAddr at) {
   return std::nullopt;
 }
 
-// Whether the first arena is one piece from sbrk_base on, as it nearly always is.
+// Whether the first arena is contiguous from sbrk_base on, as it nearly always is.
 bool is_contiguous(const Words& words, const Arenas& arenas, const Parameters& parameters) {
   const ArenaFound& main = arenas.all.front();
   const RemoteAddr end = main.top + (words.at_or_zero(main.top + 8) & ~std::uint64_t{7});

@@ -20,7 +20,7 @@ using heap::LiveSet;
 using heap::ObjectRef;
 using heap::ObjectSet;
 
-// Of whole pages.
+// The whole pages that a block occupies.
 Range memory_of(const Block& block) {
   const std::uint64_t bytes = std::max<std::uint64_t>(block.objects, 1) * block.object_bytes;
   return {block.start, (bytes + boehm::kUsualBlockBytes - 1) / boehm::kUsualBlockBytes *
@@ -55,7 +55,7 @@ class SecondMark {
         entered_(never),
         chained_(both) {}
 
-  // In pieces, because each takes a little memory.
+  // Marks a few blocks at a time, which needs little memory.
   void trace_live() {
     trace_objects([&](ObjectRef ref) {
       return collector_.live.contains(both_.number(ref)) || may_disclaim(ref);
@@ -64,11 +64,12 @@ class SecondMark {
 
   void trace(std::span<const heap::RootWords> words) { marker_.trace(words, {}); }
 
-  // The marker scans these only where the collector would.
+  // Follows the words of reachable objects of the collector that the marker skipped, because the
+  // collector does not scan them.
   void trace_found() {
     trace_objects([this](ObjectRef ref) { return marker_.is_live(ref) && enter(ref); });
-    // They may lead to more of their kind. Those are followed link by link, because a chain of them
-    // would take one pass over all blocks for each link.
+    // Such objects may reference more of them. They are followed one by one, because a chain of
+    // them would otherwise take a pass over all blocks per link.
     std::vector<ObjectRef> next;
     for_each_slot([&](ObjectRef ref) {
       if (marker_.is_live(ref) && enter(ref)) next.push_back(ref);
@@ -92,7 +93,7 @@ class SecondMark {
  private:
   bool enter(ObjectRef ref) { return entered_.insert(both_.number(ref)); }
 
-  // Whether the words of `ref` have yet to be followed.
+  // Whether the words of `ref` still have to be followed.
   bool is_found(ObjectRef ref) {
     const std::uint64_t number = both_.number(ref);
     if (both_.is_chunk(ref.block)) return !marker_.is_live(ref) && chained_.insert(number);
@@ -115,7 +116,7 @@ class SecondMark {
     }
   }
 
-  // All of the collector's.
+  // Visits all objects of the collector.
   template <class Visit>
   void for_each_slot(const Visit& visit) const {
     for (std::uint32_t block = 0; block < both_.blocks().size(); ++block) {
@@ -133,7 +134,7 @@ class SecondMark {
            (both_.word_at(ref, 0).value_or(0) & 3) != 0;
   }
 
-  // All words of the collector's objects for which `is_wanted` holds.
+  // Follows all words of the collector's objects for which `is_wanted` holds.
   template <class IsWanted>
   void trace_objects(const IsWanted& is_wanted) {
     constexpr std::size_t kAtOnce = std::size_t{1} << 16;
@@ -164,7 +165,7 @@ class SecondMark {
   const LiveSet& collector_;
   const heap::Heap& both_;
   heap::Marker marker_;
-  ObjectSet entered_;  // of the collector: whose words were followed
+  ObjectSet entered_;  // objects of the collector whose words were followed
   ObjectSet chained_;  // found without the marker
 };
 

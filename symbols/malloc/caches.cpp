@@ -8,13 +8,13 @@ namespace heapattach::glibc {
 
 namespace {
 
-// The forms of a thread's cache.
+// How a thread's cache is laid out in a range of releases.
 struct CacheForm {
   std::uint64_t chunk_bytes;
   unsigned bins;
   unsigned number_bytes;
   bool counts_free_places;
-  bool has_keys;  // in the second word of each chunk, the same everywhere
+  bool has_keys;  // the second word of each chunk has the same key everywhere
 
   [[nodiscard]] std::uint64_t entries() const {
     return static_cast<std::uint64_t>(bins) * number_bytes;
@@ -33,8 +33,8 @@ class CacheSearch {
     if (arenas.parameters) cache_count_ = arenas.parameters->cache_count;
   }
 
-  // Returns false if no way of linking leads through all fast bins. That may be a list in the midst
-  // of a change.
+  // Finds out how links are stored. Returns false if no way gives valid lists for all fast bins,
+  // perhaps because a thread was changing one.
   bool find_linking() {
     if (walk_fast_bins(false)) return true;
     is_linked_safely_ = false;
@@ -95,7 +95,7 @@ class CacheSearch {
                        [&](const CacheForm& form) { return form.chunk_bytes == chunk.bytes; });
   }
 
-  // Whether a thread has `word` among its own variables.
+  // Whether a thread-local variable of any thread contains `word`.
   [[nodiscard]] bool is_pointed_to(RemoteAddr word, std::span<const RemoteAddr> threads) const {
     constexpr std::uint64_t kFarthest = 0x4000;
     for (const RemoteAddr thread : threads) {
@@ -107,20 +107,20 @@ class CacheSearch {
     return false;
   }
 
-  // What a link says that is stored at `at`.
+  // Decodes the link that is stored at `at`.
   [[nodiscard]] std::uint64_t followed(RemoteAddr at) const {
     const std::uint64_t link = words_.at_or_zero(at);
     return is_linked_safely_ ? at.value >> 12 ^ link : link;
   }
 
-  // The chunk whose memory the word at `at` points to.
+  // The index of the chunk whose memory the word at `at` points to.
   [[nodiscard]] std::size_t chunk_at(RemoteAddr at) const {
     const std::uint64_t word = words_.at_or_zero(at);
     return word < 16 ? chunks_.size() : find_chunk(chunks_, RemoteAddr{word - 16});
   }
 
-  // Whether the words at this distance are pointers to caches: to those known, if there are any,
-  // and to empty ones. A thread that never allocated has none.
+  // Whether the words at this distance from the thread pointers point to caches: to those known, if
+  // there are any, and to empty ones. A thread that never allocated has no cache.
   [[nodiscard]] bool are_caches(std::span<const RemoteAddr> threads, std::uint64_t distance) const {
     bool has_known = false;
     bool has_any = false;
@@ -134,7 +134,7 @@ class CacheSearch {
       has_known = has_known || is_known;
       has_any = true;
     }
-    // Further away than the variables of the C library usually are, only a known one is proof.
+    // The C library's variables are usually near; further away, only a known cache is proof.
     return has_any && (has_known || (found_.caches == 0 && distance <= 0x4000));
   }
 
@@ -186,7 +186,7 @@ class CacheSearch {
     return cache_count_.value_or(0) - number;  // too large if there are more places than that
   }
 
-  // Follows one bin. Returns its length; none if it leads to anything but chunks of its size.
+  // Follows one bin. Returns its length, or nothing if it contains anything but chunks of its size.
   std::optional<std::size_t> follow_bin(RemoteAddr first,
                                         unsigned bin,
                                         std::size_t most,
@@ -202,7 +202,7 @@ class CacheSearch {
       if (!has_size || found.state != ChunkState::InUse) return std::nullopt;
       const std::uint64_t key = words_.at_or_zero(RemoteAddr{entry + 8});
       if (has_keys && !key_) key_ = key;
-      // The first may just be on its way in or out, and then has no key.
+      // A thread may just be adding or removing the first chunk, which then has no key.
       if (has_keys && key != *key_ && length > 1) return std::nullopt;
       taken_.push_back(chunk);
       entry = followed(RemoteAddr{entry});
@@ -222,7 +222,7 @@ class CacheSearch {
           follow_bin(cache + form.entries() + std::uint64_t{8} * bin, bin, count, form.has_keys);
       if (!length) return false;
       if (*length == count) continue;
-      // Its thread may have been stopped between the two changes that one call makes.
+      // The thread may have been stopped between the two changes that a call makes.
       const bool is_one_off = *length == count + 1 || *length + 1 == count;
       if (!is_one_off || is_in_change) return false;
       is_in_change = true;
@@ -257,7 +257,7 @@ CachesFound mark_caches(const Words& words,
   if (!search.find_linking()) search.note_broken_list();
   search.mark_fast_bins();
   search.mark_caches();
-  // Without chunks in fast bins, nothing has shown yet how links are stored.
+  // Without chunks in fast bins, it is still unknown how links are stored.
   if (search.found().fast == 0 && search.found().caches == 0) search.mark_caches_linked_plainly();
   search.mark_empty_caches(thread_pointers);
   search.find_broken_cache(thread_pointers);

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::uint64_t kFlags = 7;
 constexpr std::uint64_t kPrevInUse = 1;
-constexpr std::uint64_t kNotMain = 4;  // the chunk belongs to another arena than main_arena
+constexpr std::uint64_t kNotMain = 4;  // the chunk belongs to an arena other than main_arena
 constexpr std::uint64_t kLeast = 0x20;
 constexpr std::uint64_t kFence = 0x10;
 constexpr std::uint64_t kPage = 4096;
 
-// The search for pieces of main_arena also follows words that only look like chunks. It may follow
-// one for each kBytesPerStep bytes of memory, and kLeastSteps more: otherwise, the time for false
-// data would grow with the square of its size.
+// The search for pieces of main_arena also follows words that only look like chunks. One step per
+// kBytesPerStep bytes of memory, plus kLeastSteps, keeps the time for false data from growing with
+// the square of its size.
 constexpr std::uint64_t kBytesPerStep = 64;
 constexpr std::uint64_t kLeastSteps = 1 << 16;
 
@@ -33,7 +33,7 @@ std::uint64_t aligned(std::uint64_t value, std::uint64_t to = 16) {
 enum class Stop : std::uint8_t { Top, Fence, End, Broken };
 
 struct WalkEnd {
-  RemoteAddr at;  // behind the last chunk
+  RemoteAddr at;  // after the last chunk
   Stop how = Stop::Broken;
 };
 
@@ -87,7 +87,7 @@ class ArenaWalk {
   }
 
  private:
-  // Keeps the chunks of one piece of memory.
+  // Walks one piece of memory and keeps its chunks.
   WalkEnd walk(RemoteAddr from, RemoteAddr end, std::uint32_t arena) {
     auto& chunks = walked_.chunks;
     const std::size_t first = chunks.size();
@@ -109,13 +109,13 @@ class ArenaWalk {
     return stop;
   }
 
-  // The chunk behind a free one has its size, too.
+  // The chunk after a free one contains the free one's size, too.
   void note_size_before(const Chunk& free, RemoteAddr behind) {
     if (words_.at_or_zero(behind) == free.bytes) return;
     note_problem("a free chunk whose end says another size", free.at, free.arena);
   }
 
-  // The first of each arena is enough.
+  // Only the first problem of each arena is kept.
   void note_problem(std::string_view what, RemoteAddr at, std::uint32_t arena) {
     if (walked_.is_broken[arena]) return;
     walked_.is_broken[arena] = true;
@@ -139,7 +139,8 @@ class ArenaWalk {
         pieces += stop.at - *next;
       }
       is_at_top = stop.how == Stop::Top;
-      // With a break that the program moved, too, system_mem includes what lies between.
+      // If the program itself moved the break, system_mem includes the memory between malloc's
+      // pieces.
       walked_.bytes[0] = is_at_top && stop.at - base == main.system_mem ? main.system_mem : pieces;
     }
     for (const Range& piece : walked_.claimed) static_cast<void>(claim(piece));
@@ -147,7 +148,7 @@ class ArenaWalk {
     for (const Range& range : anonymous_) walk_mapped_pieces(range);
   }
 
-  // The start of a chain of chunks that leads to the top chunk, or to another fence.
+  // Finds the next chain of chunks that ends at the top chunk or at another fence.
   std::optional<RemoteAddr> next_piece(RemoteAddr from, RemoteAddr end) {
     constexpr int kMostTries = 10'000;
     int tries = 0;
@@ -170,7 +171,7 @@ class ArenaWalk {
     return hole != foreign_.end() && hole->contains(at) ? &*hole : nullptr;
   }
 
-  // Where a chain of chunks of main_arena from `at` on ends; none if it is not one.
+  // The end of the chain of main_arena's chunks that begins at `at`; nothing if there is none.
   [[nodiscard]] std::optional<RemoteAddr> end_of_chain(RemoteAddr at, RemoteAddr end) {
     if (steps_left_ == 0) return std::nullopt;
     std::size_t chunks = 0;
@@ -186,7 +187,7 @@ class ArenaWalk {
     return std::nullopt;
   }
 
-  // Pieces of main_arena, each from the start of a page.
+  // Walks the pieces of main_arena that are mappings. Each begins at the start of a page.
   void walk_mapped_pieces(const Range& range) {
     const RemoteAddr base = arenas_.parameters ? arenas_.parameters->sbrk_base : RemoteAddr{0};
     if (base.value != 0 && range.contains(base)) return;  // walked before
@@ -207,14 +208,14 @@ class ArenaWalk {
     }
   }
 
-  // The header of a heap: the arena, the heap before it, and its size.
+  // A heap's header contains its arena, the previous heap, and its size.
   struct HeapFound {
     RemoteAddr at;
     RemoteAddr before;
     std::uint64_t bytes = 0;
   };
 
-  // Heaps are aligned to 64 MiB, or with huge pages to four of these.
+  // Heaps are aligned to 64 MiB; with huge pages, to 256 MiB.
   [[nodiscard]] std::optional<HeapFound> heap_around(RemoteAddr at, RemoteAddr arena) const {
     constexpr std::array<unsigned, 9> kShifts{26, 23, 32, 25, 24, 22, 21, 20, 27};
     for (const unsigned shift : kShifts) {
@@ -234,7 +235,7 @@ class ArenaWalk {
     constexpr int kMost = 1 << 20;
     for (int count = 0; first && heap && count < kMost; ++count) {
       const bool is_first = heap->at == first->at;
-      // Of the first heap, the arena itself lies behind the header.
+      // In the first heap, the arena itself follows the header.
       const RemoteAddr start = is_first ? arena.at + aligned(arenas_.layout.bytes())
                                         : heap->at + aligned(arena.at - first->at);
       const RemoteAddr end = heap->at + heap->bytes;
@@ -251,8 +252,8 @@ class ArenaWalk {
         fmt::format("the heaps of arena {:#x} were not found", arena.at.value));
   }
 
-  // Returns false if part of `memory` was walked before. Links between heaps may form a cycle, and
-  // readers of the chunks rely on their being disjoint.
+  // Returns false if part of `memory` was walked before. Links between heaps may form a cycle, but
+  // the chunks must not overlap.
   bool claim(Range memory) {
     const auto after = taken_.lower_bound(memory.start);
     if (after != taken_.end() && after->first < memory.end()) return false;
@@ -265,13 +266,14 @@ class ArenaWalk {
   const Arenas& arenas_;
   const std::vector<Range>& anonymous_;
   std::span<const Range> foreign_;
-  std::map<RemoteAddr, RemoteAddr> taken_;  // disjoint pieces: from start to end
-  std::uint64_t steps_left_ = kLeastSteps;  // for chains without an end
+  std::map<RemoteAddr, RemoteAddr>
+      taken_;  // the end of each piece, by its start; they are disjoint
+  std::uint64_t steps_left_ = kLeastSteps;  // limits chains without an end
   Walked walked_;
 };
 
-// Mapped chunks begin at a page's start. memalign leaves that header where it was and makes another
-// one further on, which says how far behind the mapping's start it lies.
+// Mapped chunks begin at a page's start. memalign leaves that header there and adds another one
+// further on, which contains its distance from the mapping's start.
 class MappedSearch {
  public:
   MappedSearch(const Words& words, Walked& walked) : words_(words), walked_(walked) {}

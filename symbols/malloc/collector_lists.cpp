@@ -19,7 +19,7 @@ constexpr std::uint64_t kMostEntries = std::uint64_t{1} << 32;
 constexpr std::uint64_t kLocalBytes = 4096 * kEntryBytes;
 constexpr std::uint64_t kLeastFrames = 128;
 
-// All words of `ranges` that were copied, sorted, each once.
+// The different words of the copied parts of `ranges`, sorted.
 std::vector<std::uint64_t> words_of(const Capture& capture, std::span<const Range> ranges) {
   std::vector<std::uint64_t> words;
   for (const Range& range : ranges) {
@@ -42,9 +42,9 @@ bool overlaps(const Range& one, std::span<const Range> others) {
   });
 }
 
-// After a collection, what it has left in the mark stack references objects that may be dead by
-// now. The collector takes memory for it: what only resembles one, such as the lists of malloc's
-// free chunks in a program that contains its C library, is among static variables.
+// Entries that a collection left in its mark stack may reference objects that are dead by now. A
+// mark stack is in memory that the collector allocated. Words that only resemble one, such as
+// malloc's bins in a static program, are static variables.
 void add_mark_stacks(const std::vector<std::uint64_t>& words,
                      std::span<const Range> collector_data,
                      std::vector<Range>& lists) {
@@ -92,7 +92,7 @@ void add_local_stacks(std::span<const FrozenThread> threads, std::vector<Range>&
     if (!thread.name.starts_with("GC-marker-") || !thread.registers) continue;
     const RemoteAddr from{(thread.registers->stack_pointer.value + kLeastFrames) &
                           ~std::uint64_t{7}};
-    // Above it are the thread's own data, which malloc has allocated parts of.
+    // The thread's own data is above it. malloc allocated parts of that.
     const bool has_room = from + kLocalBytes < thread.registers->thread_pointer;
     if (has_room) lists.push_back({from, kLocalBytes});
   }

@@ -8,9 +8,9 @@
 #include "attach/stop/freeze.h"
 #include "symbols/heap/blocks.h"
 
-// Memory of a collector that is not in its heap and still references objects, whether they are
-// alive or not: what a collection has left there. None of it keeps malloc's memory alive, because
-// it is known which objects of the collector are alive.
+// A collector's own lists, outside its heap, still reference objects that a collection found, alive
+// or not. They keep none of malloc's memory alive, because it is known which objects of the
+// collector are alive.
 namespace heapattach::glibc {
 
 // Finds these lists in the copy, by their shape (mark.c, reclaim.c and pthread_support.c of libgc):
@@ -19,8 +19,8 @@ namespace heapattach::glibc {
 //     place below its first entry, and the number of its entries, a power of two;
 //   - the lists of blocks to reclaim of each kind of objects: arrays of 129 words, each 0 or the
 //     start of a block;
-//   - the own mark stacks of the threads that mark in parallel, which are called GC-marker-N.
-// Those that are not found remain roots, and may hide a leak. Sorted and disjoint.
+//   - the own mark stacks of the threads that mark in parallel, which are called GC-marker-N. Lists
+//     that are not found remain roots and may hide a leak. The result is sorted and disjoint.
 std::vector<Range> collector_lists(const Capture& capture,
                                    std::span<const Range> collector_data,
                                    const std::optional<Range>& kinds,

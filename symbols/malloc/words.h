@@ -18,7 +18,7 @@ namespace heapattach::glibc {
 // threads at once.
 class Words {
  public:
-  // Only `touched` (sorted) has contents; empty: everything that was captured.
+  // Only `touched` (sorted) has contents; if it is empty, everything that was captured has.
   explicit Words(const Capture& capture, std::span<const Range> touched = {})
       : capture_(&capture), touched_(touched) {}
   // Reads `memory` page by page, and keeps what it read.
@@ -40,10 +40,10 @@ class Words {
     return value;
   }
   [[nodiscard]] bool has(RemoteAddr from) const { return at(from).has_value(); }
-  // Where the captured memory around `from` ends; `from` itself if it was not captured.
+  // The end of the captured memory around `from`; `from` itself if it was not captured.
   [[nodiscard]] RemoteAddr end_of(RemoteAddr from) const { return from + bytes_from(from).size(); }
 
-  // `at`, or where contents begin after it; far beyond all memory if there are none.
+  // The first address from `at` on that has contents; beyond all memory if there is none.
   [[nodiscard]] RemoteAddr next_touched(RemoteAddr at) const {
     if (touched_.empty()) return at;
     if (next_ == touched_.size() || touched_[next_].start > at || touched_[next_].end() <= at) {
@@ -67,7 +67,8 @@ class Words {
     return piece_.subspan(from - start_);
   }
 
-  // To the end of the page. A page that cannot be read is kept as an empty one.
+  // The bytes from `from` to the end of its page. A page that cannot be read is kept as an empty
+  // one.
   [[nodiscard]] std::span<const std::byte> page_from(RemoteAddr from) const {
     constexpr std::size_t kMostPages = 16384;
     const std::uint64_t within = from.value % kLeastPageBytes;
@@ -86,12 +87,12 @@ class Words {
   }
 
   const Capture* capture_ = nullptr;
-  const MemoryReader* memory_ = nullptr;  // if there is no capture
+  const MemoryReader* memory_ = nullptr;  // used if there is no capture
   mutable std::unordered_map<std::uint64_t, std::vector<std::byte>> pages_;
   mutable std::span<const std::byte> piece_;  // starts at start_
   mutable RemoteAddr start_{};
   std::span<const Range> touched_;
-  mutable std::size_t next_ = 0;  // in `touched_`: near what was asked for last
+  mutable std::size_t next_ = 0;  // an index into `touched_`, near the last address asked for
 };
 
 }  // namespace heapattach::glibc

@@ -21,7 +21,7 @@ constexpr std::string_view kSuper = "Sup";
 constexpr std::string_view kRoot = "struct RootObj";
 constexpr std::string_view kAnySequence = "struct TGenericSeq";
 
-// Nim's numbers, by what they are in C.
+// Nim's numbers, by their types in C.
 struct Number {
   std::string_view in_c;
   std::string_view name;
@@ -46,8 +46,8 @@ bool is_hash(std::string_view text) {
          });
 }
 
-// "Session" and the hash of "SessioncolonObjectType___bY0…", where `mark` is what a reference's
-// object has behind its name. An underscore ends a name that had other characters than a C name.
+// Splits "SessioncolonObjectType___bY0…" into "Session" and the hash. `mark` follows the name of a
+// reference's object. An underscore ends a name that contained characters that C does not allow.
 std::optional<TypeName> split(std::string_view text, std::string_view mark) {
   const std::size_t end = text.rfind("__");
   if (end == std::string_view::npos || end == 0 || !is_hash(text.substr(end + 2))) {
@@ -64,7 +64,7 @@ bool is_base_of_nim(std::string_view name) {
   return name == kRoot || name == kAnySequence || object_name(name).has_value();
 }
 
-// The base of a structure, if its first member is one.
+// The first member of a structure, if it is its base.
 types::Member* base_of(Type& type, const TypeModel& model) {
   if (type.shape != Shape::Struct || type.members.empty()) return nullptr;
   types::Member& first = type.members.front();
@@ -92,7 +92,7 @@ class Shown {
                         : fmt::format("{} ({})", found->name, found->hash.substr(0, kShort));
     }
     const TypeRef text = model_.find(kString);
-    // Whatever else has this name.
+    // Overrides any other type with this name.
     if (text != types::kNoType && !names_.empty()) names_[text] = kShownString;
     for (TypeRef ref = 0; ref < model_.types().size(); ++ref) sequence(ref, 0);
     return std::move(names_);
@@ -111,7 +111,7 @@ class Shown {
     return number != kNumbers.end() ? std::string(number->name) : type.name;
   }
 
-  // "seq[Session]"; empty if it is none.
+  // The name of a sequence, such as "seq[Session]"; empty if the type is not one.
   std::string sequence(TypeRef ref, int depth) {
     constexpr int kDeepest = 8;
     const Type& type = model_[ref];

@@ -4,7 +4,7 @@
 
 namespace heapattach::ruby {
 
-// What was copied need not be read again; the rest, such as constants, is still in the process.
+// Reads copied memory from the copy, and the rest, such as constants, from the process.
 class CopyFirst final : public MemoryReader {
  public:
   CopyFirst(const Capture& copy, const MemoryReader& memory) : copy_(copy), memory_(memory) {}

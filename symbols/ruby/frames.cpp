@@ -9,13 +9,13 @@ namespace heapattach::ruby {
 
 namespace {
 
-// Of a very deep stack, so many frames are read at each end.
+// How many frames are read at each end of a very deep stack.
 constexpr std::size_t kInnermost = 900;
 constexpr std::size_t kOutermost = 100;
 constexpr std::uint64_t kMostStackWords = std::uint64_t{1} << 25;
 constexpr std::uint32_t kMostInstructions = 1U << 28;
 
-// The flags of a frame, in the first word of its environment, and its method two words before.
+// Flags in the first word of a frame's environment. The frame's method is two words before.
 constexpr std::uint64_t kFrameKind = 0x7fff0001;
 constexpr std::uint64_t kMethod = 0x11110001;
 constexpr std::uint64_t kNative = 0x55550001;
@@ -83,7 +83,7 @@ FiberStack FrameReader::read(std::uint64_t context) {
   return stack;
 }
 
-// None: Ruby does not print it either.
+// Returns nothing for a frame that Ruby does not print either.
 std::optional<Frame> FrameReader::frame_of(const Raw& raw) {
   Frame frame;
   frame.self = raw.self;
@@ -127,7 +127,7 @@ std::optional<FrameReader::Code> FrameReader::read_code(std::uint64_t iseq) cons
   std::vector<std::byte> body(form.bytes);
   if (!values_.memory().read(RemoteAddr{slot->words[2]}, body)) return std::nullopt;
   Code code;
-  // A path is a String, or an Array of the path as given and the real one.
+  // A path is a String, or an Array with the path as given and the real path.
   const Value path = word_at(body, form.path);
   const auto given = values_.element(path, 0);
   const auto file = values_.text(given.value_or(path));
@@ -151,7 +151,7 @@ std::uint32_t FrameReader::line_of(const Code& code, std::uint64_t pc) const {
   if (pc < code.begin || (pc - code.begin) % 8 != 0) return 0;
   std::uint64_t position = (pc - code.begin) / 8;
   if (position > code.instructions) return 0;
-  if (position > 0) --position;  // the next instruction is what pc refers to
+  if (position > 0) --position;  // pc refers to the next instruction
   if (code.line_count == 0) return code.first_line;
   std::uint32_t rank = 1;
   if (code.line_count > 1) {

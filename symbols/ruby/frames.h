@@ -15,11 +15,11 @@ class FrameReader {
   FrameReader(const Machine& machine, const Values& values)
       : machine_(machine), values_(values), names_(machine, values) {}
 
-  // The stack of an execution context.
+  // Reads the stack of an execution context.
   FiberStack read(std::uint64_t context);
   NameReader& names() { return names_; }
 
-  // What one control frame has.
+  // The contents of one control frame.
   struct Raw {
     std::uint64_t pc = 0;
     std::uint64_t iseq = 0;
@@ -57,10 +57,10 @@ class FrameReader {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> lines_;  // by code and pc
 };
 
-// Which entry of a table of positions covers `position`, counted from 1; 0: none. `word` reads the
-// words of the table: a succ_index_table, whose first six words have seven bits for each of 54
-// positions, and whose blocks of ten words have a rank, the ranks of parts, and a bit for each of
-// 512 more.
+// The number, from 1, of the entry of a position table that covers `position`; 0 if there is none.
+// `word` reads the table's words. In a succ_index_table, the first six words have seven bits for
+// each of 54 positions, and each block of ten words has a rank, the ranks of parts, and a bit for
+// each of 512 more.
 template <class Word>
 std::optional<std::uint32_t> rank_of(std::uint32_t position, const Word& word) {
   constexpr std::uint32_t kImmediate = 54;

@@ -15,12 +15,12 @@ namespace heapattach::ruby {
 namespace {
 
 constexpr std::uint64_t kMostPages = std::uint64_t{1} << 20;
-constexpr std::uint64_t kSlotBytes = sizeof(Slot);  // of the smallest; marks are in these units
+constexpr std::uint64_t kSlotBytes = sizeof(Slot);  // the smallest slot; each mark covers one
 constexpr std::uint64_t kMostSlotBytes = 1024;
 constexpr std::uint64_t kTableInSlot = 24;
 constexpr std::uint64_t kTableBytes = 56;  // of an st_table
 constexpr std::size_t kMostClasses = 1'000'000;
-constexpr std::uint64_t kFewMisfits = 1000;  // one in so many slots may be none
+constexpr std::uint64_t kFewMisfits = 1000;  // one in so many slots may be invalid
 
 // rb_objspace_t.flags: the mode in the lowest two bits.
 constexpr std::uint32_t kMode = 3;
@@ -95,7 +95,7 @@ class Lister {
     return {};
   }
 
-  // None: it is not as it should be.
+  // Returns nothing if the record is not valid.
   [[nodiscard]] std::optional<HeapPage> page_of(std::span<const std::byte> record) const {
     const auto& form = layout_.page;
     const auto slot_bytes = read_from<std::int16_t>(record, form.slot_size);
@@ -178,7 +178,7 @@ Result<std::vector<Value>> find_fibers(const Machine& machine,
 }
 
 std::size_t HeapCopy::bytes_for(const Machine& machine, std::uint64_t pages) {
-  // With the rounding of the arena, and some that may be added meanwhile.
+  // Allows for rounding by the arena and for pages that are added meanwhile.
   return (pages + pages / 4 + 1024) * (machine.layout->page_bytes + 256);
 }
 
@@ -209,7 +209,7 @@ Result<void> HeapCopy::copy_bodies(const Machine& machine,
   }
   HA_TRY(capture_.add(memory, ranges, limits));
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    // The memory of a page begins with the address of its record.
+    // A page's memory begins with the address of its record.
     const auto bytes = capture_.bytes_from(ranges[i].start);
     if (bytes.size() < 8 || read_from<std::uint64_t>(bytes, 0) != records[i]) {
       return out_of_order(machine, "a page does not match its record");
@@ -275,7 +275,7 @@ Result<void> HeapCopy::survey(const Machine& machine,
   return {};
 }
 
-// The sizes of hash tables: without a Hash's, its size is only a lower bound.
+// Reads the sizes of hash tables. Without its table, a Hash's size is only a lower bound.
 void HeapCopy::read_tables(const MemoryReader& memory,
                            const std::vector<std::uint64_t>& tables,
                            const CopyLimits& limits) {

@@ -10,9 +10,9 @@
 #include "attach/memory/capture.h"
 #include "symbols/ruby/shapes.h"
 
-// Ruby's heap, copied while the process is held: for a process that cannot run any code. No
-// collection comes before, so objects that nothing references are there too, unless the last
-// collection found them and has only not cleared their page yet.
+// Ruby's heap, copied from a process that is held and runs no code. No collection runs before the
+// copy, so it includes unreferenced objects, except those that the last collection found but has
+// not cleared yet.
 namespace heapattach::ruby {
 
 // A page of the heap: slots of equal size, each an object or free.
@@ -20,49 +20,49 @@ struct HeapPage {
   RemoteAddr start;
   std::uint32_t slots = 0;
   std::uint32_t slot_bytes = 0;
-  bool is_before_sweep = false;      // what has no mark is garbage
-  std::vector<std::uint64_t> marks;  // by slot of the aligned page
+  bool is_before_sweep = false;      // unmarked objects are garbage
+  std::vector<std::uint64_t> marks;  // by slot, from the start of the aligned page
 };
 
-// All pages, without what is in them.
+// All pages, without their contents.
 struct PageList {
   std::vector<HeapPage> pages;         // by address
   std::vector<std::uint64_t> records;  // their struct heap_page
   bool is_sweeping = false;            // garbage may not be cleared yet
-  bool is_collecting = false;          // in the midst of a collection
+  bool is_collecting = false;          // a collection was running
 };
 
-// Malformed if the heap is not in order, as it may be for a moment in a process that runs.
+// Fails with Malformed if the heap is inconsistent, as it may be for a moment in a running process.
 Result<PageList> list_pages(const Machine& machine,
                             const MemoryReader& memory,
                             const CopyLimits& limits);
 
-// The objects that belong to fibers, in a heap that may be changing. Reads it piece by piece.
+// Finds the objects that belong to fibers. Reads the heap, which may be changing, piece by piece.
 Result<std::vector<Value>> find_fibers(const Machine& machine,
                                        const MemoryReader& memory,
                                        const CopyLimits& limits);
 
-// How many pages a heap has now, to prepare for; more may come.
+// The present number of pages of a heap. It may grow before the copy.
 Result<std::uint64_t> count_pages(const Machine& machine, const MemoryReader& memory);
 
 class HeapCopy {
  public:
-  // `arena` has room for `bytes_for` the pages.
+  // `arena` has the room that bytes_for() requires.
   explicit HeapCopy(Arena arena) : capture_(std::move(arena)) {}
   static std::size_t bytes_for(const Machine& machine, std::uint64_t pages);
 
-  // Copies all pages, and reads what is needed of the objects' classes. Call it once, while the
-  // process is held. Malformed if the heap is not in order.
+  // Copies all pages, and reads the necessary parts of the objects' classes. Call it once, while
+  // the process is held. Fails with Malformed if the heap is inconsistent.
   Result<void> copy(const Machine& machine, const MemoryReader& memory, const CopyLimits& limits);
 
-  // An object. `bytes` has its slot, and the buffers that a String, Array, Hash, Object, Struct or
-  // large Integer alone owns; what libraries allocated for it is not known.
+  // An object. `bytes` includes its slot and the buffers that a String, Array, Hash, Object, Struct
+  // or large Integer does not share, but no memory that libraries allocated for it.
   struct Object {
     Value address = 0;
     Slot slot;
     std::uint64_t bytes = 0;
   };
-  // Calls `take` for each, by address.
+  // Calls `take` for each object, by address.
   template <class Take>
   void for_each(const Take& take) const {
     for (const HeapPage& page : pages_) {
@@ -72,20 +72,22 @@ class HeapCopy {
     }
   }
 
-  // Whether this is the address of one of them.
+  // Whether `value` is the address of an object.
   [[nodiscard]] bool has_object(Value value) const;
   [[nodiscard]] std::size_t page_count() const { return pages_.size(); }
-  // The names of the classes that objects have; none of a class: it has no name to be read.
+  // The name of an object's class; nothing if the class has no name that can be read.
   [[nodiscard]] std::optional<std::string> class_name(Value of_class) const;
-  // "thread" for the type of a Data.
+  // The name of a Data's type, such as "thread".
   [[nodiscard]] std::string data_name(std::uint64_t data_type) const;
-  // It was in the midst of a collection.
+  // Whether a collection was running.
   [[nodiscard]] bool is_collecting() const { return is_collecting_; }
-  [[nodiscard]] std::uint64_t garbage() const { return garbage_; }  // left out, as said above
-  // Objects with variables elsewhere, for which there is no size: their shape is not known, or they
-  // have variables in a table.
+  [[nodiscard]] std::uint64_t garbage() const {
+    return garbage_;
+  }  // bytes that were left out, as described above
+  // The number of objects whose variables have no known size: their shape is unknown, or the
+  // variables are in a table.
   [[nodiscard]] std::uint64_t unsized_objects() const { return unsized_; }
-  [[nodiscard]] std::uint64_t misfits() const { return misfits_; }  // slots that are no objects
+  [[nodiscard]] std::uint64_t misfits() const { return misfits_; }  // slots without a valid object
   [[nodiscard]] std::uint64_t unread_bytes() const;
 
  private:
@@ -98,18 +100,18 @@ class HeapCopy {
                    const std::vector<std::uint64_t>& tables,
                    const CopyLimits& limits);
 
-  // None: free, garbage, or no object.
+  // Returns nothing if the slot is free, garbage or invalid.
   [[nodiscard]] std::optional<Object> object_at(const HeapPage& page, std::uint32_t index) const;
   [[nodiscard]] std::optional<Slot> slot_at(const HeapPage& page, std::uint32_t index) const;
   [[nodiscard]] bool is_garbage(const HeapPage& page, std::uint32_t index) const;
   [[nodiscard]] std::uint64_t buffer_bytes(Value address, const Slot& slot) const;
-  // Where the table of a Hash is that has one.
+  // The address of the table of a Hash that has one.
   [[nodiscard]] std::uint64_t table_of(Value address, const Slot& slot) const;
 
   Capture capture_;
   const Layout* layout_ = nullptr;
   Shapes shapes_;
-  std::vector<HeapPage> pages_;  // those of the list
+  std::vector<HeapPage> pages_;  // the pages of the list
   std::unordered_map<Value, std::optional<std::string>> class_names_;
   std::unordered_map<std::uint64_t, std::string> data_names_;
   std::unordered_map<std::uint64_t, std::uint64_t> table_bytes_;  // of st_tables

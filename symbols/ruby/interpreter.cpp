@@ -9,7 +9,7 @@ namespace heapattach::ruby {
 
 namespace {
 
-// A constant text of Ruby's; empty if it cannot be read.
+// Reads a constant string of Ruby's; empty if it cannot be read.
 std::string text_at(const Modules& modules, const MemoryReader& memory, std::string_view name) {
   const auto symbol = modules.find_symbol(name);
   if (!symbol) return {};

@@ -5,16 +5,15 @@
 
 namespace heapattach::ruby {
 
-// Where Ruby's structures have the members that are read from outside, in bytes. Ruby has no
-// accessors for them that are exported and could be learned from, and its debug information is
-// rarely installed: so there is a table per release, and a process counts only if its structures
-// fit the table (machine.h).
+// Offsets, in bytes, of the members of Ruby's structures that are read from outside. Ruby exports
+// no accessors from which they could be learned, and its debug information is rarely installed. So
+// there is a table per release, which is used only if the process's structures fit it (machine.h).
 
-// What differs between releases in values.
+// Differences between releases in how values are stored.
 struct ValueForm {
-  // Since 3.2 a slot may be larger, and has what was a buffer: the length of a String in a slot is
-  // before its bytes, not in the flags; a Hash's table is in its slot; and the capacity of an
-  // object's variables is in its shape (shapes.h).
+  // Since 3.2 a slot may be larger and contain what used to be a buffer. A String's length is then
+  // before its bytes in the slot, not in the flags, a Hash's table is in its slot, and the capacity
+  // for an object's variables is in its shape (shapes.h).
   bool is_wide = false;
   std::uint64_t array_length = 3;  // the flags with the length of an Array in a slot
   std::uint64_t struct_length = 3;
@@ -45,9 +44,10 @@ struct Layout {
     bool first_line_is_value;  // a Fixnum
   } code;                      // struct rb_iseq_constant_body
   struct {
-    std::uint16_t definition, owner, original_id;  // the last: in the definition
+    std::uint16_t definition, owner, original_id;  // original_id is in the definition
   } method;                                        // rb_method_entry_t
-  // Of a class or module; 0: they are in its table of variables, with names of their own.
+  // The names in a class or module. If 0, they are in its table of variables, under names of their
+  // own.
   struct {
     std::uint16_t name, attached;
   } of_class;
@@ -57,21 +57,21 @@ struct Layout {
   struct {
     std::uint16_t slot_size, slots, free_slots, flags, start, marks, bytes;
   } page;  // struct heap_page
-  // The shape of an object; all 0: the release has none.
+  // The shape of an object; all 0 if the release has no shapes.
   struct {
     std::uint16_t capacity, type, slot_size, parent, bytes;
-  } shape;                   // rb_shape_t
-  std::uint64_t page_bytes;  // of the memory that a page describes, and its alignment
-  std::uint16_t line_bytes;  // of struct iseq_insn_info_entry
-  std::uint32_t last_operator, initialize;  // tLAST_OP_ID, and tInitialize: a name that all have
+  } shape;                                  // rb_shape_t
+  std::uint64_t page_bytes;                 // size and alignment of a page's memory
+  std::uint16_t line_bytes;                 // size of struct iseq_insn_info_entry
+  std::uint32_t last_operator, initialize;  // tLAST_OP_ID, and tInitialize, which all programs have
   ValueForm values;
-  bool has_references;  // references.h knows what objects reference
+  bool has_references;  // references.h can read what objects reference
 };
 
-// None: the release is not known. `version` is "3.1.2".
+// Null if the release is unknown. `version` is like "3.1.2".
 [[nodiscard]] const Layout* layout_of(std::string_view version);
 
-// The releases with a layout, for messages: "3.1 and 3.3".
+// The releases with a layout, for messages.
 inline constexpr std::string_view kKnownReleases = "3.1 and 3.3";
 
 }  // namespace heapattach::ruby

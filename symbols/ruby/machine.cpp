@@ -14,7 +14,7 @@ namespace heapattach::ruby {
 
 namespace {
 
-// Ruby's variables for core classes, and the names of the classes.
+// Ruby's variables for core classes, and the classes' names.
 constexpr std::array<std::pair<const char*, const char*>, 6> kCoreClasses{
     {{"rb_cObject", "Object"},
      {"rb_cString", "String"},
@@ -28,7 +28,7 @@ constexpr std::uint64_t kNamesTogether = 512;  // ID_ENTRY_UNIT
 constexpr std::uint64_t kMostNames = std::uint64_t{1} << 28;
 constexpr std::uint64_t kMostSegmentBytes = std::uint64_t{64} << 20;
 
-// Of a class: its own structure, and of that the table of variables.
+// Offset of a class's own structure, and in that of its table of variables.
 constexpr std::uint64_t kExtension = 24;
 constexpr std::uint64_t kVariables = 8;
 
@@ -46,7 +46,7 @@ std::optional<std::string> name_in(const Values& values, Value names, std::uint6
   return text ? values.text(*text) : std::nullopt;
 }
 
-// The serial number of a name's ID: its lowest four bits say what the name is for.
+// The serial number in a name's ID, above the four bits that say what the name is for.
 std::uint64_t serial_of(const Layout& layout, Id id) {
   return id > layout.last_operator ? id >> 4 : id;
 }
@@ -113,7 +113,7 @@ class Finder {
 
   bool find_vm() {
     if (const auto vm = variable("ruby_current_vm_ptr")) return is_vm(*vm);
-    // Since 3.3 the variable is not exported. It is among the interpreter's own.
+    // Since 3.3 the variable is not exported, so the interpreter's data is searched for it.
     return any_word(
         [&](const std::vector<std::uint64_t>& words, std::size_t i) { return is_vm(words[i]); });
   }
@@ -130,7 +130,7 @@ class Finder {
            values_.word(*context + layout.context.thread) == *thread;
   }
 
-  // The one variable of Object that is the text "Object", in releases that keep it there.
+  // Finds the only variable of Object that is the text "Object", in releases that keep it there.
   bool find_class_path() {
     if (machine_.layout->of_class.name != 0) return true;
     const auto object = variable("rb_cObject");
@@ -145,8 +145,7 @@ class Finder {
     return machine_.class_path != 0;
   }
 
-  // A variable that is not exported: {last_id, str_sym, ids, …}, somewhere in the interpreter's
-  // data.
+  // Finds a variable that is not exported in the interpreter's data: {last_id, str_sym, ids, …}.
   bool find_names() {
     return any_word([&](const std::vector<std::uint64_t>& words, std::size_t i) {
       if (i + 2 >= words.size()) return false;
@@ -155,7 +154,7 @@ class Finder {
     });
   }
 
-  // A variable that is not exported either. Without it, some sizes are not known.
+  // Finds the shapes' variable, which is not exported either. Without it, some sizes are unknown.
   void find_shapes() {
     any_word([&](const std::vector<std::uint64_t>& words, std::size_t i) {
       if (!Shapes::are_at(*machine_.layout, values_, words[i])) return false;
@@ -164,7 +163,7 @@ class Finder {
     });
   }
 
-  // Whether the test holds for any word of the interpreter's variables.
+  // Whether any word of the interpreter's variables passes the test.
   template <class Test>
   bool any_word(const Test& test) {
     const auto object = modules_.find_symbol("rb_cObject");
@@ -190,7 +189,7 @@ class Finder {
            name_in(values_, names, serial) == "initialize";
   }
 
-  // A core class whose name is wrong; none: all are right.
+  // The first core class whose name is wrong; nothing if all are right.
   std::optional<std::string> wrong_class() const {
     NameReader names(machine_, values_);
     for (const auto& [symbol, name] : kCoreClasses) {

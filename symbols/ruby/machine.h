@@ -12,13 +12,13 @@
 
 namespace heapattach::ruby {
 
-// The interpreter's virtual machine in memory, with what the names of classes and methods need.
+// The interpreter's virtual machine in memory, and what is needed to name classes and methods.
 struct Machine {
   const Layout* layout = nullptr;  // never null once found
   std::string release;             // "3.1.2"
   std::uint64_t vm = 0;
   std::uint64_t objspace = 0;
-  std::uint64_t shapes = 0;  // the tree of the shapes of objects; 0: there is none, or not found
+  std::uint64_t shapes = 0;  // the tree of objects' shapes; 0 if it was not found
   Value names = 0;           // the array of all names, by the serial numbers of their IDs
   Id class_path = 0;         // __classpath__: the name of a class, in its table of variables; 0: it
                              // is in the class
@@ -26,15 +26,15 @@ struct Machine {
   Id attached = 0;           // __attached__: what a singleton class is of; 0: not known
 };
 
-// Finds it by exported variables, and checks the layout by what must be true of any Ruby: threads
-// and their contexts reference each other, the heap has the core classes, these have their names,
-// and "initialize" is the name of its ID. Unsupported: the release has no known layout, or the
-// layout does not fit; the message has the release and says what did not fit.
+// Finds the machine by exported variables, and checks the layout against facts about any Ruby:
+// threads and their contexts reference each other, the heap contains the core classes with their
+// names, and "initialize" is the name of its ID. Fails with Unsupported if there is no layout for
+// the release, or it does not fit; the message says which.
 Result<Machine> find_machine(const Modules& modules,
                              const MemoryReader& memory,
                              const Interpreter& interpreter);
 
-// "cannot read this Ruby release's heap (3.1.2): its …"
+// Formats a message like "cannot read this Ruby release's heap (3.1.2): its …".
 [[nodiscard]] std::string cannot_read(std::string_view what,
                                       std::string_view release,
                                       std::string_view why);
@@ -44,11 +44,11 @@ class NameReader {
  public:
   NameReader(const Machine& machine, const Values& values) : machine_(machine), values_(values) {}
 
-  // "Blog::Session"; as Ruby prints it without a name: "#<Class:0x00007f12a0345678>". Singleton
-  // classes and included modules are passed over. None: it is no class.
+  // A name such as "Blog::Session"; without a name, Ruby's "#<Class:0x00007f12a0345678>". Skips
+  // singleton classes and included modules. Returns nothing if `of_class` is not a class.
   [[nodiscard]] std::optional<std::string> class_name(Value of_class);
-  // The class or module that a method belongs to. Of a singleton class: what that is of, if this
-  // is a class or module.
+  // The class or module that a method belongs to. For a singleton class, the class or module that
+  // it is attached to.
   [[nodiscard]] std::optional<std::string> owner_name(Value of_class);
   [[nodiscard]] std::optional<std::string> name(Id id) const;
   [[nodiscard]] std::optional<std::string> name_of_serial(std::uint64_t serial) const;

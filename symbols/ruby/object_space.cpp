@@ -66,7 +66,7 @@ class Space {
         .has_value();
   }
 
-  // Empty if this is not a page's record, or the page does not point back to it.
+  // Returns nothing if this is not the record of a page that points back to it.
   [[nodiscard]] std::optional<Page> page_of(std::uint64_t record) const {
     if (!is_reference(record)) return std::nullopt;
     const auto& form = layout_.page;
@@ -104,7 +104,7 @@ class Space {
   std::vector<std::uint64_t> list_;
 };
 
-// The offsets of all words up to a little after `of_table`, nearest to it first.
+// The offsets of all words up to a little after `of_table`, nearest first.
 std::vector<std::uint64_t> places(std::uint64_t of_table) {
   std::vector<std::uint64_t> all;
   for (std::uint64_t at = 0; at < of_table + kReach; at += 8) all.push_back(at);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 27;
 constexpr std::uint64_t kMostBlockBytes = 1U << 20;
 
-// FL_EXIVAR: it has variables in a table of the interpreter's.
+// FL_EXIVAR: the object has variables in a table of the interpreter.
 constexpr std::uint64_t kHasGeneric = 1U << 10;
 
 // struct rb_classext_struct.
@@ -179,7 +179,7 @@ void ReferenceReader::array(Value at, const Slot& slot, List& into) {
   const auto all = values_.elements(at);
   if (!all || all->count > kMostElements) return fail();
   if (all->count == 0) return;
-  // A wrong number must not take memory.
+  // A wrong count must not cost memory.
   if (!values_.word(all->at + (all->count - 1) * 8)) return fail();
   std::vector<Value> elements(all->count);
   if (!values_.memory().read(RemoteAddr{all->at}, std::as_writable_bytes(std::span(elements)))) {
@@ -269,7 +269,7 @@ std::vector<Reference> ReferenceReader::globals(std::uint64_t table) {
     const auto variable = values_.word(item.value);
     const auto value = variable ? values_.word(*variable + 8) : std::nullopt;
     if (!value) continue;
-    // The value, or where it is.
+    // A variable of C code contains a value, or the address of one.
     if (is_object_(*value)) {
       found.push_back({*value, name});
     } else if (const auto there = values_.word(*value); there && is_object_(*there)) {

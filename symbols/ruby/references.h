@@ -12,19 +12,20 @@
 
 #include "symbols/ruby/machine.h"
 
-// What Ruby's objects reference, by Ruby's own rules of marking, read from memory. Nothing runs.
+// Reads what Ruby's objects reference, by Ruby's own rules for marking. Runs no code in the
+// process.
 namespace heapattach::ruby {
 
 struct Reference {
-  Value to = 0;           // an object, or an immediate value that only takes up a place
-  std::string_view name;  // "@history", "value"; empty: an element, in order. Lives with the reader
+  Value to = 0;           // an object, or an immediate value as a placeholder
+  std::string_view name;  // "@history"; empty for an element. Valid as long as the reader
 };
 
-// Whether the references of an object are all there is.
+// Whether an object's references are complete.
 enum class Extent : std::uint8_t {
   Whole,
-  // A structure of C code: the words of it that are objects. What it keeps elsewhere is missing,
-  // and a word may only look like an object. Or a part could not be read.
+  // The words of a C structure that look like objects, perhaps by chance. References that it keeps
+  // elsewhere are missing. Or a part could not be read.
   Words,
 };
 
@@ -35,27 +36,27 @@ class ReferenceReader {
                   const Values& values,
                   std::function<bool(Value)> is_object);
 
-  // Those of the object in this slot, besides its class. They replace those of the object before.
+  // Replaces the contents of `into` by the references of the object in this slot, except its class.
   Extent read(Value at, const Slot& slot, std::vector<Reference>& into);
 
   [[nodiscard]] std::optional<std::string> class_name(Value of_class) {
     return names_.class_name(of_class);
   }
 
-  // Where the instance variables of objects are that are neither Objects nor modules: of a String,
-  // say. `tables` are addresses that may be that table.
+  // Finds the table with the instance variables of objects that are neither Objects nor modules,
+  // such as a String. `tables` are addresses that may be this table's.
   void find_generic_variables(const std::vector<std::uint64_t>& tables,
                               const std::vector<Value>& owners);
   [[nodiscard]] bool knows_generic_variables() const { return !generic_.empty(); }
 
-  // The objects among these words of memory.
+  // Adds the objects among these words of memory.
   void words(std::uint64_t from,
              std::uint64_t bytes,
              std::string_view name,
              std::vector<Reference>& into);
-  // The values of the interpreter's stack of this context, and the variables of its fiber.
+  // Adds the values on the interpreter's stack of this context, and the variables of its fiber.
   void stack_of(std::uint64_t context, std::vector<Reference>& into);
-  // The variables in a table of global variables; none: it is no such table.
+  // The variables in a table of global variables; empty if this is not such a table.
   std::vector<Reference> globals(std::uint64_t table);
 
  private:
@@ -64,7 +65,7 @@ class ReferenceReader {
   std::string_view keep(std::string text);
   std::string_view name_of(Id id);
   std::string_view name_of_serial(std::uint64_t serial);
-  // By index, of the class of an Object.
+  // The names of the variables of a class's Objects, by index.
   const std::vector<std::string_view>& variables_of(Value of_class);
   const std::vector<std::string_view>& members_of(Value of_class);
 
@@ -106,7 +107,7 @@ class ReferenceReader {
   bool has_failed_ = false;
 };
 
-// The bytes of a block of the C library's malloc(), by the word before it; 0: it is none.
+// The size of a block from the C library's malloc(), by the word before it; 0 if it is not one.
 [[nodiscard]] std::uint64_t allocated_bytes(const Values& values, std::uint64_t at);
 
 }  // namespace heapattach::ruby

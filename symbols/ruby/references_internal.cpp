@@ -52,8 +52,8 @@ void ReferenceReader::module(const Slot& slot, List& into) {
   if (!extension) return;
   const auto at = [&](std::uint64_t offset) { return (*extension)[offset / 8]; };
   if (is_included) {
-    // Its methods and constants are those of the module, except of an origin, which has the methods
-    // that its class had before something was prepended to it.
+    // An iclass has the methods and constants of its module. Only an origin has its own methods:
+    // those that its class had before something was prepended.
     constexpr unsigned kIsOrigin = 5;
     constexpr unsigned kHasOwnMethods = 4;
     if (slot.has(kIsOrigin) || slot.has(kHasOwnMethods)) methods(at(kMethods), into);
@@ -103,7 +103,7 @@ void ReferenceReader::methods(std::uint64_t table, List& into) {
   for (const Item& item : items(table)) add(item.value, name_of_serial(item.serial), into);
 }
 
-// Of calls, by method: the method, and pairs of what is called and how.
+// Adds call caches, by method: the method, and pairs of call and callee.
 void ReferenceReader::caches(std::uint64_t table, List& into) {
   struct Calls {
     std::int32_t capacity, count;
@@ -161,7 +161,7 @@ Extent ReferenceReader::internal(Value at, const Slot& slot, List& into) {
   return Extent::Words;
 }
 
-// The local variables of code that is running or has left a block behind.
+// Adds the local variables of code that is running or has created a block.
 void ReferenceReader::environment(const Slot& slot, List& into) {
   const std::uint64_t code = slot.words[1];
   const std::uint64_t variables = slot.words[2];  // just after the local variables
@@ -181,7 +181,7 @@ void ReferenceReader::environment(const Slot& slot, List& into) {
     const std::string_view name = id ? name_of(*id) : "environment";
     add(*value, name, into);
   }
-  // The one around it, unless this is a method's own.
+  // The enclosing environment, unless this is a method's own.
   constexpr std::uint64_t kIsLocal = 2;
   const auto flags = values_.word(variables);
   if (flags && (*flags & kIsLocal) == 0) {
@@ -218,7 +218,8 @@ void ReferenceReader::method(const Slot& slot, List& into) {
   }
 }
 
-// What its instructions and caches have; the rest by the words of its structure.
+// Adds the references of code's instructions and caches, and the words of its structure that look
+// like objects.
 void ReferenceReader::code(const Slot& slot, List& into) {
   const std::uint64_t body = slot.words[2];
   add(slot.words[1], "wrapper", into);
@@ -240,7 +241,7 @@ void ReferenceReader::stack_of(std::uint64_t context, List& into) {
   const auto begin = values_.word(context + form.stack);
   const auto count = values_.word(context + form.stack_words);
   if (begin && count && *count <= kMostStackWords) words(*begin, *count * 8, "stack", into);
-  // Thread.current[:name]: in a table of the context, in every known release after the thread.
+  // The table of Thread.current[:name] follows the thread in the context, in every known release.
   for (const Item& item : items(values_.word(context + form.thread + 8).value_or(0))) {
     add(item.value, keep(fmt::format("[:{}]", name_of_serial(item.serial))), into);
   }

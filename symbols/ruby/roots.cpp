@@ -84,8 +84,8 @@ class Finder {
     for (const Thread& thread : threads->all) add("vm", thread.object);
   }
 
-  // What runs when objects are freed: a table of the object space, from each of these objects,
-  // which it does not keep alive, to an Array that it does.
+  // Reads the object space's table of finalizers. It keeps alive the Array of each object's
+  // finalizers, but not the object.
   void find_finalizers() {
     const std::uint64_t bytes = allocated_bytes(values_, machine_.objspace);
     for (std::uint64_t at = 0; at + 8 <= std::max(bytes, kLeastSpaceBytes); at += 8) {
@@ -105,7 +105,7 @@ class Finder {
     });
   }
 
-  // The table of global variables, and that of objects with variables of their own.
+  // Finds the tables of global variables and of objects' own variables.
   void find_tables() {
     for (const std::uint64_t table : tables_) {
       for (const Reference& one : references_.globals(table)) add(std::string(one.name), one.to);
@@ -128,7 +128,7 @@ class Finder {
   Values values_;
   const HeapCopy& heap_;
   ReferenceReader& references_;
-  std::set<std::uint64_t> tables_;  // what the interpreter's variables reference
+  std::set<std::uint64_t> tables_;  // referenced by the interpreter's variables
   std::map<std::string, std::set<Value>> found_;
 };
 

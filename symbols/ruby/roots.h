@@ -9,22 +9,21 @@
 
 namespace heapattach::ruby {
 
-// Objects that are alive by themselves, by what references them: "vm", "$leak", "rb_cObject" (a
-// variable of C code), "global_list" (one without a name), "finalizers", "stack".
+// Root objects with the name of what references them: "vm", "$leak", "rb_cObject" (a variable of C
+// code), "global_list" (one without a name), "finalizers" or "stack".
 struct RootGroup {
   std::string name;
   std::vector<Value> to;
 };
 
-// Where to look besides the modules and the machine: the stacks and registers of the threads.
+// The threads' stacks and registers, which are searched besides the modules and the machine.
 struct ThreadWords {
   std::vector<Range> stacks;
   std::vector<std::uint64_t> registers;
 };
 
-// All that can be found. Words that look like objects count as references. Blocks for the end of
-// the process are not read. Also tells `references` where the variables are that
-// objects have in a table of the interpreter's.
+// Finds the roots. Words that look like objects count as references. Does not read at_exit blocks.
+// Also tells `references` where the interpreter's table of objects' variables is.
 std::vector<RootGroup> find_roots(const Machine& machine,
                                   const Modules& modules,
                                   const MemoryReader& memory,

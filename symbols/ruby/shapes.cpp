@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint32_t kMostShapes = 1U << 19;  // SHAPE_BUFFER_SIZE
 constexpr std::uint64_t kNumberAt = 32;          // bits of an object's flags below the number
 
-// The first shapes, one for each size of slots, are what others come from, and come from none.
+// All other shapes derive from the first ones. There is one of these for each size of slots.
 constexpr std::uint32_t kFirst = 5;
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 constexpr std::uint8_t kIsFirst = 0;       // SHAPE_ROOT

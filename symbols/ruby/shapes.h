@@ -9,17 +9,18 @@
 
 namespace heapattach::ruby {
 
-// The shapes of objects, which releases since 3.2 have. An object's flags have the number of its
-// shape, and the shape says for how many variables the object's buffer has room.
+// The shapes of objects, since 3.2. An object's flags contain the number of its shape, which says
+// for how many variables the object's buffer has room.
 class Shapes {
  public:
-  // Whether Ruby's tree of shapes is at `tree`, by what must be true of its first ones.
+  // Whether Ruby's tree of shapes is at `tree`, judged by its first shapes.
   static bool are_at(const Layout& layout, const Values& values, std::uint64_t tree);
 
-  // All of them; none if the release has none, or they cannot be read.
+  // Reads all shapes; none if the release has none, or they cannot be read.
   static Shapes read(const Machine& machine, const MemoryReader& memory);
 
-  // Of an object with a buffer; none: its shape is not known, or its variables are in a table.
+  // The capacity of an object's buffer; nothing if its shape is unknown or its variables are in a
+  // table.
   [[nodiscard]] std::optional<std::uint64_t> room_of(const Slot& object) const;
 
  private:

@@ -13,7 +13,7 @@ namespace heapattach::ruby {
 namespace {
 
 constexpr std::size_t kMostThreads = 100'000;
-constexpr std::size_t kMostFibers = 64;          // that resumed each other
+constexpr std::size_t kMostFibers = 64;          // in a chain of fibers that resumed each other
 constexpr std::uint64_t kDescriptorThread = 16;  // struct waiting_fd: a list node first
 constexpr std::uint64_t kDescriptor = 24;
 
@@ -100,7 +100,7 @@ class Reader {
     std::uint64_t fiber = values_.word(*context + form_.context.fiber).value_or(0);
     std::uint64_t at = *context;
     while (thread.fibers.size() < kMostFibers) {
-      // Each counts once: a broken chain may be a circle.
+      // Stops at a fiber that was seen before: a corrupt chain may be a circle.
       if (is_reference(fiber) && !thread_of_fiber_.try_emplace(fiber, index).second) break;
       thread.fibers.push_back(frames_.read(at));
       thread.fibers.back().fiber = fiber;
@@ -119,7 +119,7 @@ class Reader {
     return found == by_address_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  // A Mutex references the fiber that holds it, and a fiber its thread.
+  // A Mutex references the fiber that holds it, and a fiber references its thread.
   void find_mutex_owners() {
     for (std::size_t i = 0; i < threads_.size(); ++i) {
       Thread& thread = threads_[i];
@@ -131,7 +131,7 @@ class Reader {
       if (!fiber || !is_reference(*fiber)) continue;
       thread.mutex_owner =
           thread_at(values_.word(*fiber + form_.fiber.context + form_.context.thread));
-      if (thread.mutex_owner == i) {  // it has just got it
+      if (thread.mutex_owner == i) {  // it has just acquired the Mutex
         thread.mutex = 0;
         thread.mutex_owner.reset();
       }

@@ -10,7 +10,7 @@ namespace heapattach::ruby {
 namespace {
 
 constexpr std::uint64_t kWord = 8;
-// ELTS_SHARED and its like have the same places: only what says where the content is matters here.
+// Flags that say where the contents are.
 constexpr unsigned kNotInSlot = 1;  // of a String: FL_USER1
 constexpr unsigned kInSlot = 1;     // of an Array: FL_USER1
 
@@ -30,7 +30,7 @@ std::vector<std::uint64_t> Values::words_in(Range range) const {
   const auto bytes = std::as_writable_bytes(std::span(words));
   for (std::size_t at = 0; at < bytes.size();) {
     const auto got = memory_.read_some(range.start + at, bytes.subspan(at));
-    const bool has_read = got && *got != 0;  // up to the end of a part of a core file
+    const bool has_read = got && *got != 0;  // it may end where a part of a core file ends
     at += has_read ? *got : kLeastPageBytes - (range.start.value + at) % kLeastPageBytes;
   }
   return words;
@@ -96,7 +96,7 @@ std::optional<std::vector<Values::Entry>> Values::table(std::uint64_t at,
   if (bound < first || bound - first > most || bound > std::uint64_t{1} << 40) return std::nullopt;
   if (bound == first) return std::vector<Entry>();
   const RemoteAddr from{(*head)[6] + first * sizeof(Entry)};
-  // A wrong number must not take memory.
+  // A wrong count must not cost memory.
   if (!word(from.value + (bound - first) * sizeof(Entry) - 8)) return std::nullopt;
   std::vector<Entry> found(bound - first);
   if (!memory_.read(from, std::as_writable_bytes(std::span(found)))) return std::nullopt;

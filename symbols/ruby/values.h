@@ -9,8 +9,8 @@
 #include "attach/memory/memory_reader.h"
 #include "symbols/ruby/layout.h"
 
-// Ruby's values, read from outside. They may be anything: whatever is not what was asked for gives
-// none, and no length is believed beyond the limits here.
+// Reads Ruby's values from outside. They may be anything: each function returns nothing for a value
+// of another kind, and believes no length beyond the limits here.
 namespace heapattach::ruby {
 
 using Value = std::uint64_t;  // VALUE: the address of an object, or an immediate
@@ -54,7 +54,7 @@ struct Slot {
     return (words[0] >> (12 + user_flag) & 1) != 0;
   }
   [[nodiscard]] bool is_singleton_class() const { return kind() == Kind::Class && has(0); }
-  // Of a Data: the address of its rb_data_type_t and of the C structure; 0: it has none.
+  // For a Data, the addresses of its rb_data_type_t and of its C structure; 0 if it has none.
   [[nodiscard]] std::uint64_t data_type() const {
     return (words[3] & ~kDataInSlot) == 1 ? words[2] : 0;
   }
@@ -83,17 +83,18 @@ class Values {
     return value ? std::optional<T>(*value) : std::nullopt;
   }
   [[nodiscard]] std::optional<Slot> slot(Value value) const;
-  // All words that can be read, and zeros for the rest: a core file lacks pages that nothing wrote.
+  // The words in `range`. Words that cannot be read are 0: a core file lacks pages that were never
+  // written.
   [[nodiscard]] std::vector<std::uint64_t> words_in(Range range) const;
 
-  // A String's bytes, at most kMostText of them.
+  // A String's bytes, at most kMostText.
   static constexpr std::uint64_t kMostText = 4096;
   [[nodiscard]] std::optional<std::string> text(Value value) const;
-  // A text of C's.
+  // A C string.
   [[nodiscard]] std::optional<std::string> c_text(std::uint64_t at) const;
 
   struct Elements {
-    std::uint64_t at = 0;  // of the first
+    std::uint64_t at = 0;  // address of the first element
     std::uint64_t count = 0;
   };
   [[nodiscard]] std::optional<Elements> elements(Value array) const;
@@ -107,7 +108,7 @@ class Values {
   };
   static constexpr std::uint64_t kMostEntries = 65536;
   [[nodiscard]] std::vector<Entry> entries(std::uint64_t table) const;
-  // The same of a table that may be large; none: it cannot be read.
+  // The same for a table that may be large; nothing if it cannot be read.
   static constexpr std::uint64_t kMostTableEntries = std::uint64_t{1} << 26;
   [[nodiscard]] std::optional<std::vector<Entry>> table(
       std::uint64_t at, std::uint64_t most = kMostTableEntries) const;

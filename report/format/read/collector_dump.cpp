@@ -21,7 +21,7 @@ constexpr std::uint64_t kEnd = ~std::uint64_t{0};
 constexpr std::uint64_t kAtomic = std::uint64_t{1} << 63;
 constexpr std::uint64_t kGranule = 16;
 constexpr std::uint64_t kHighest = std::uint64_t{1} << 47;  // addresses of programs are lower
-// Of all objects together: a dump of a few bytes may claim any size.
+// The most bytes of all objects: a dump of a few bytes may claim any size.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 38;
 
 // One object.

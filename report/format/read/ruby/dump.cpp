@@ -132,7 +132,7 @@ using snapshot::Snapshot;
 
 // One in so many references may be to an object that is missing, if the file is whole.
 constexpr std::uint64_t kFewMissing = 100;
-// Of roots, whose references are few, one in so many may be, and a few anyway.
+// Roots have few references: tolerates one in so many, or a few in all.
 constexpr std::uint64_t kFewMissingOfRoots = 50;
 constexpr std::uint64_t kFewInAll = 10;
 

@@ -15,7 +15,7 @@ constexpr int kDeepest = 32;
 constexpr std::uint64_t kSlotBytes = 40;
 constexpr std::uint64_t kMostId = (std::uint64_t{1} << 47) - 1;
 
-// Of these, a number is a number.
+// Keys whose number is not an address.
 constexpr std::array<std::string_view, 9> kNumbers{"nd_type",   "line",     "line_no",
                                                    "is_lambda", "argc",     "local_size",
                                                    "method_id", "enclosed", "defined_method_id"};
