@@ -248,10 +248,10 @@ TEST_CASE("all fibers are found although the memory map has changed since it was
     return;
   }
   LiveTarget target("hanging_default", {"channels", "3000"});
-  stacks::StackOptions options;
-  options.pid = target.pid();
-  options.deadline.at = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  const auto learned = stacks::StackTarget::learn(options);
+  Request request;
+  request.pid = target.pid();
+  request.deadline.at = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  const auto learned = stacks::StackTarget::learn(request);
   REQUIRE_MESSAGE(learned, why(learned));
   const Process& process = *(*learned)->process;
   std::string text = process.read_file("maps").value();

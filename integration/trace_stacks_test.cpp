@@ -52,8 +52,9 @@ Line line_of_gdb(pid_t pid) {
 
 // One for each different stack.
 std::vector<Line> lines_of_trace(pid_t pid) {
-  trace::TraceOptions options;
-  options.pid = pid;
+  Request request;
+  request.pid = pid;
+  trace::TraceOptions options{request};
   options.every = 64;
   options.length = 300ms;
   const auto trace = trace::take_trace(options);

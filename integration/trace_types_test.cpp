@@ -54,8 +54,9 @@ TEST_CASE("the objects of a C++ program have their own classes, or none") {
   REQUIRE_MESSAGE(compiled.status == 0, compiled.errors);
   ChildProcess shapes({program});
   REQUIRE(shapes.read_line(30s) == "ready");
-  trace::TraceOptions options;
-  options.pid = shapes.pid();
+  Request request;
+  request.pid = shapes.pid();
+  trace::TraceOptions options{request};
   options.every = 1;
   options.length = is_long_run() ? 20s : 1s;
   const auto trace = trace::take_trace(options);

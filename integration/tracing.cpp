@@ -60,11 +60,12 @@ trace::Trace trace_until(LiveTarget& target,
                          std::uint64_t every,
                          const std::function<bool()>& is_done) {
   has_seen_enough = false;
-  trace::TraceOptions options;
-  options.pid = target.pid();
+  Request request;
+  request.pid = target.pid();
+  request.deadline.interrupted = end_when_seen;
+  trace::TraceOptions options{request};
   options.every = every;
   options.length = 90s;
-  options.deadline.interrupted = end_when_seen;
   options.on_progress = [&](const trace::TraceProgress&) { has_seen_enough = is_done(); };
   auto trace = trace::take_trace(options);
   REQUIRE_MESSAGE(trace, (trace ? "" : trace.error().text()));
@@ -93,7 +94,7 @@ Traces lasting_traces(LiveTarget& target) {
 }
 
 Tracer::Tracer(pid_t pid)
-    : opened(snapshot::Opened::open(pid, "", {}).value()),
+    : opened(snapshot::Opened::open(Request{.pid = pid}).value()),
       control(PtraceControl::open(*opened.process).value()),
       hooks(trace::find_hooks(opened.modules, opened.find_collector().value(), opened.memory)
                 .value()

@@ -106,7 +106,7 @@ std::vector<std::string> name_frames(const CallOptions& options,
   limits.time = kForStack;
   const auto found = unwind::walk_stacks(modules, no_types, kept, {{&thread, 1}, {}}, limits);
   if (!found) {
-    if (options.note) options.note("no names of functions: " + found.error().message());
+    options.request.note("no names of functions: " + found.error().message());
     return {};
   }
   std::vector<std::string> frames;

@@ -58,13 +58,13 @@ Result<Functions> find_functions(const CallOptions& options,
   if (!found) {
     return Error{ErrorKind::Os,
                  fmt::format("process {} has no function {} in the symbols of its {} modules",
-                             options.pid, names_of(options), modules.all().size())}
+                             options.request.pid, names_of(options), modules.all().size())}
         .advise("the name as nm shows it, or --exe or --debug-dir");
   }
   const Mapping* mapping = map.find(found->address);
   if (mapping == nullptr || !mapping->executable) {
     return Error{ErrorKind::Os, fmt::format("{} of process {} is not a function: {} is not code",
-                                            name, options.pid, found->address)}
+                                            name, options.request.pid, found->address)}
         .advise("another name");
   }
   Functions functions{name, found->address, is_resolver(modules, *found), {}, {}, {}};

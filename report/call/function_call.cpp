@@ -32,14 +32,10 @@ constexpr std::chrono::milliseconds kForFlushing{2000};
 // What a routine may write in any case.
 constexpr std::uint64_t kLeastWritten = std::uint64_t{64} << 20;
 
-void note(const CallOptions& options, std::string_view text) {
-  if (options.note) options.note(text);
-}
-
 CloneOptions clone_options(const CallOptions& options) {
   CloneOptions how;
-  how.freeze.rewind = options.rewind;
-  if (options.max_pause) how.freeze.budget = *options.max_pause;
+  how.freeze.rewind = options.request.rewind;
+  if (options.request.max_pause) how.freeze.budget = *options.request.max_pause;
   return how;
 }
 
@@ -62,7 +58,7 @@ Result<Clone> make_clone(const Process& process, const CallOptions& options) {
   const bool is_refused = !clone && (clone.error().kind == ErrorKind::Impossible ||
                                      clone.error().kind == ErrorKind::Denied);
   if (!is_refused || options.thread) return clone;
-  note(options, clone.error().message() + ": another thread instead");
+  options.request.note(clone.error().message() + ": another thread instead");
   how.borrow.reset();
   return Clone::make(process, how);
 }
@@ -84,7 +80,7 @@ class Calling {
     // The target's own unwritten output is not ours to write: it is dropped.
     flush();
     before_ = {calls_.output_bytes(1), calls_.output_bytes(2)};
-    const auto left = options_.deadline.at - Clock::now();
+    const auto left = options_.request.deadline.at - Clock::now();
     until_ = Clock::now() + std::max<Clock::duration>(left - kForReport, left / 2);
     if (options_.patience) until_ = std::min(until_, Clock::now() + *options_.patience);
     RemoteAddr function = functions_.called;
@@ -127,7 +123,7 @@ class Calling {
       return opened;
     }
     if (opened.value == 0) return loading_failed(loader);
-    note(options_, options_.routine_library + " loaded into the clone");
+    options_.request.note(options_.routine_library + " loaded into the clone");
     const std::array<CallArgument, 2> symbol{opened.value, functions_.name};
     auto found = HA_TRY(calls_.call(loader.symbol, symbol, until_));
     if (found.end == End::Returned && found.value == 0) return loading_failed(loader);
@@ -139,9 +135,10 @@ class Calling {
     if (said && said->end == End::Returned && said->value != 0) {
       if (auto text = string_at(calls_.memory(), {said->value})) reason = terminal_text(*text);
     }
-    return {ErrorKind::Os,
-            fmt::format("process {} has no function {}, and loading {} into a clone of it: {}",
-                        options_.pid, names_of(options_), options_.routine_library, reason)};
+    return {
+        ErrorKind::Os,
+        fmt::format("process {} has no function {}, and loading {} into a clone of it: {}",
+                    options_.request.pid, names_of(options_), options_.routine_library, reason)};
   }
   Result<CallOutcome> call_with_pipe(RemoteAddr function) {
     ClonePipe pipe = HA_TRY(calls_.open_pipe());
@@ -164,7 +161,7 @@ class Calling {
                    fmt::format("{} wrote more than {} MiB, {} times the memory of process {}, and "
                                "was stopped",
                                functions_.name, most_written_ >> 20, options_.most_written_times,
-                               options_.pid)};
+                               options_.request.pid)};
     };
   }
   void flush() {
@@ -172,7 +169,7 @@ class Calling {
     const std::array<CallArgument, 1> all{std::uint64_t{0}};
     const auto flushed = calls_.call(*functions_.flush, all, Clock::now() + kForFlushing);
     can_flush_ = flushed && flushed->end == End::Returned;
-    if (!can_flush_) note(options_, "fflush did not return: what was buffered is lost");
+    if (!can_flush_) options_.request.note("fflush did not return: what was buffered is lost");
   }
 
   const CallOptions& options_;
@@ -189,12 +186,12 @@ class Calling {
 }  // namespace
 
 Result<CallReport> call_in_clone(const CallOptions& options) {
-  const Process process = HA_TRY(Process::open(options.pid));
+  const Process process = HA_TRY(Process::open(options.request.pid));
   const LiveMemory memory(process, HA_TRY(LiveMemory::open_mem(process)));
   const MemoryMap map = HA_TRY(process.maps());
-  const Modules modules = HA_TRY(Modules::load(process, memory, map, options.symbols));
+  const Modules modules = HA_TRY(Modules::load(process, memory, map, options.request.symbols));
   const Functions functions = HA_TRY(find_functions(options, modules, map));
-  HA_TRY(options.deadline.check("looking for the function"));
+  HA_TRY(options.request.deadline.check("looking for the function"));
   const CloneFacts facts = HA_TRY(clone_facts(process));
 
   CallReport report;
@@ -202,18 +199,18 @@ Result<CallReport> call_in_clone(const CallOptions& options) {
   std::optional<std::string> given_up;
   {
     Clone clone = HA_TRY(make_clone(process, options));
-    note(options,
-         fmt::format("cloned; {} threads were held for {:.1f} ms", clone.freeze().threads.size(),
-                     std::chrono::duration<double, std::milli>(clone.freeze().pause).count()));
+    options.request.note(
+        fmt::format("cloned; {} threads were held for {:.1f} ms", clone.freeze().threads.size(),
+                    std::chrono::duration<double, std::milli>(clone.freeze().pause).count()));
     {
       CloneCalls calls = HA_TRY(CloneCalls::prepare(clone.process(), options.allowed_calls));
-      note(options, walls_text(calls.walls()));
+      options.request.note(walls_text(calls.walls()));
       Calling calling(options, functions, calls, facts.anonymous_bytes);
       outcome = HA_TRY(calling.run());
       given_up = clone.given_up();
       report = HA_TRY(calling.report(*outcome));
     }
-    if (const auto ended = clone.end(); !ended) note(options, ended.error().message());
+    if (const auto ended = clone.end(); !ended) options.request.note(ended.error().message());
   }
   // Finding out where it hangs is worth a few more seconds.
   if (outcome->end != End::Returned) set_guarded_deadline(Clock::now() + kForEnding);

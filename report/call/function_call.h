@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "report/call/call_expression.h"
-#include "report/deadline.h"
-#include "symbols/elf/module.h"
+#include "report/request.h"
 
 namespace heapattach {
 
@@ -30,33 +29,26 @@ enum class CallPlace : std::uint8_t {
 };
 
 struct CallOptions {
-  pid_t pid = 0;
-  CallExpression call;
-  std::vector<std::string> or_else;  // alternatives, if there is no such function
+  const Request& request;
+  CallExpression call = {};
+  std::vector<std::string> or_else = {};  // alternatives, if there is no such function
   // The shared library to load into the clone if none of these exists either, as a path in the
   // target's view; empty: none.
-  std::string routine_library;
+  std::string routine_library = {};
   // If set, the function gets the path of a pipe as an additional first argument, and the data that
   // it writes there is passed to this callback, piece by piece, on another thread.
-  std::function<Result<void>(std::string_view)> take_written;
+  std::function<Result<void>(std::string_view)> take_written = {};
   // How much it may write there, as a multiple of the process's memory.
   std::uint64_t most_written_times = 16;
   // System calls that it may make in addition to CallRules (inject/call_rules.h), by number.
-  std::vector<int> allowed_calls;
-  std::optional<std::chrono::milliseconds> patience;  // for the call, if shorter than the deadline
+  std::vector<int> allowed_calls = {};
+  std::optional<std::chrono::milliseconds> patience =
+      {};  // for the call, if shorter than the deadline
   CallPlace place = CallPlace::Clone;
   Returns returns = Returns::Long;
   // The thread whose stack and thread-local storage it uses. If none, the first thread if it can be
   // borrowed, otherwise any.
-  std::optional<pid_t> thread;
-  bool rewind = true;
-  std::optional<std::chrono::milliseconds> max_pause;
-  SymbolSearch symbols;
-  Deadline deadline;
-  // Called for each step with its reason, for -v. May be empty.
-  std::function<void(std::string_view)> note;
-  // Called with warnings before the call. May be empty.
-  std::function<void(std::string_view)> warn;
+  std::optional<pid_t> thread = {};
 };
 
 struct CallReport {

@@ -53,18 +53,18 @@ class InProcess {
         threads_(process, modules) {}
 
   Result<CallReport> run() {
-    const auto left = options_.deadline.at - Clock::now();
+    const auto left = options_.request.deadline.at - Clock::now();
     const auto until = Clock::now() + std::min<Clock::duration>(kSearch, left / kShareOfSearch);
     int looks = 0;
     while (looks == 0 || Clock::now() < until) {
-      HA_TRY(options_.deadline.check("looking for a thread at a safe point"));
+      HA_TRY(options_.request.deadline.check("looking for a thread at a safe point"));
       const Result<void> tried = try_once();
       if (tried && outcome_) return report();
       // A busy machine may not let all threads stop in time. Nothing is called twice.
       const bool is_late = !tried && tried.error().kind == ErrorKind::Timeout && !has_begun_;
       if (!tried && !is_late) return tried.error();
       if (!is_late) ++looks;
-      note(is_late ? tried.error().message() : threads_.objections());
+      options_.request.note(is_late ? tried.error().message() : threads_.objections());
       std::this_thread::sleep_for(kBetween);
     }
     return Error{
@@ -75,15 +75,12 @@ class InProcess {
   }
 
  private:
-  void note(std::string_view text) const {
-    if (options_.note) options_.note(text);
-  }
   [[nodiscard]] std::chrono::milliseconds longest_held() const {
-    return options_.max_pause.value_or(kHeld);
+    return options_.request.max_pause.value_or(kHeld);
   }
   [[nodiscard]] FreezeOptions freeze_options() const {
     FreezeOptions how;
-    how.rewind = options_.rewind;
+    how.rewind = options_.request.rewind;
     how.budget = longest_held();
     return how;
   }
@@ -117,7 +114,8 @@ class InProcess {
           threads_.object(point.tid, "it moved on before the call could be made");
           continue;
         }
-        const auto thread = borrow_in_place(control_, process_, map_, point.tid, options_.rewind);
+        const auto thread =
+            borrow_in_place(control_, process_, map_, point.tid, options_.request.rewind);
         if (thread) return call_on(*thread, *padding, view);
         threads_.object(point.tid, thread.error().message());
       }
@@ -130,17 +128,19 @@ class InProcess {
   Result<void> call_on(const Borrowed& thread, RemoteAddr padding, const FrozenView& view) {
     has_begun_ = true;
     // Nothing may end us while a thread of the process runs on our behalf.
-    need_time(std::chrono::ceil<std::chrono::milliseconds>(options_.deadline.at - Clock::now()) +
-              kToComeBack);
+    need_time(
+        std::chrono::ceil<std::chrono::milliseconds>(options_.request.deadline.at - Clock::now()) +
+        kToComeBack);
     const bool lets_others_run = options_.place == CallPlace::Running;
-    if (lets_others_run) release_others(control_, process_, view, thread.tid, options_.rewind);
+    if (lets_others_run)
+      release_others(control_, process_, view, thread.tid, options_.request.rewind);
     standing_.thread = thread.tid;
     standing_.return_address = padding + Stub::function_return();
     InPlaceCall call;
     call.stub = padding;
     call.handled_signals = status_signals(process_, "SigCgt:");
-    call.deadline = lets_others_run ? options_.deadline.at : view.deadline;
-    call.is_given_up = [this] { return options_.deadline.is_interrupted(); };
+    call.deadline = lets_others_run ? options_.request.deadline.at : view.deadline;
+    call.is_given_up = [this] { return options_.request.deadline.is_interrupted(); };
     call.function = {functions_.called, functions_.errno_location.value_or(RemoteAddr{}), {}};
     if (functions_.is_resolver) {
       const auto resolved = HA_TRY(call_in_place(control_, thread, map_, call));
@@ -228,18 +228,16 @@ class InProcess {
 }  // namespace
 
 Result<CallReport> call_in_process(const CallOptions& options) {
-  const Process process = HA_TRY(Process::open(options.pid));
+  const Process process = HA_TRY(Process::open(options.request.pid));
   const LiveMemory memory(process, HA_TRY(LiveMemory::open_mem(process)));
   const MemoryMap map = HA_TRY(process.maps());
-  const Modules modules = HA_TRY(Modules::load(process, memory, map, options.symbols));
+  const Modules modules = HA_TRY(Modules::load(process, memory, map, options.request.symbols));
   const Functions functions = HA_TRY(find_functions(options, modules, map));
-  HA_TRY(options.deadline.check("looking for the function"));
-  if (options.warn) {
-    options.warn(
-        fmt::format("{} is about to run in process {} itself, as if it were the program's "
-                    "own: what it does there cannot be undone",
-                    functions.name, process.pid()));
-  }
+  HA_TRY(options.request.deadline.check("looking for the function"));
+  options.request.warn(
+      fmt::format("{} is about to run in process {} itself, as if it were the program's "
+                  "own: what it does there cannot be undone",
+                  functions.name, process.pid()));
   const auto control = HA_TRY(PtraceControl::open(process));
   return InProcess(options, process, modules, functions, *control).run();
 }

@@ -223,7 +223,7 @@ class Runs {
         standstill_(process) {}
 
   Result<RubyAnswer> run() && {
-    const auto until = options_.deadline.at - kForEnd;
+    const auto until = options_.request.deadline.at - kForEnd;
     auto pause = kBetween;
     do {
       const auto threads = options_.thread ? std::vector<pid_t>{*options_.thread}
@@ -233,21 +233,21 @@ class Runs {
         if (Clock::now() >= until) break;
         if (answer_.exceptions >= kMostExceptions) {
           return Error{ErrorKind::Impossible,
-                       fmt::format("process {}: {}", options_.pid, reasons())};
+                       fmt::format("process {}: {}", options_.request.pid, reasons())};
         }
       }
       if (stands_still()) {
         return Error{ErrorKind::Impossible,
                      fmt::format("no copy of process {} could run Ruby code, and the process "
                                  "makes no progress: {}",
-                                 options_.pid, reasons())};
+                                 options_.request.pid, reasons())};
       }
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, kMostBetween);
-      HA_TRY(options_.deadline.check("running Ruby code"));
+      HA_TRY(options_.request.deadline.check("running Ruby code"));
     } while (Clock::now() < until);
     return Error{ErrorKind::Timeout, fmt::format("no copy of process {} could run Ruby code: {}",
-                                                 options_.pid, reasons())}
+                                                 options_.request.pid, reasons())}
         .advise("a longer --timeout, or --thread TID with a thread that is running Ruby code");
   }
 
@@ -266,8 +266,8 @@ class Runs {
 
   Result<bool> try_with(pid_t tid, Clock::time_point until) {
     CloneOptions how;
-    how.freeze.rewind = options_.rewind;
-    if (options_.max_pause) how.freeze.budget = *options_.max_pause;
+    how.freeze.rewind = options_.request.rewind;
+    if (options_.request.max_pause) how.freeze.budget = *options_.request.max_pause;
     how.borrow = tid;
     auto clone = Clone::make(process_, how);
     if (!clone) {
@@ -289,8 +289,9 @@ class Runs {
       is_done = HA_TRY(attempt.run(calls, answer_));
     }
     if (!is_done) see(clone->given_up().value_or(attempt.reason()));
-    if (const auto ended = clone->end(); !ended && options_.note)
-      options_.note(ended.error().message());
+    if (const auto ended = clone->end(); !ended) {
+      options_.request.note(ended.error().message());
+    }
     // Who holds the lock holds it in the next copy too, if nothing moves.
     if (!is_done && attempt.lock_is_held()) lock_is_held_ = standstill_.look();
     answer_.is_done = is_done;
@@ -299,7 +300,7 @@ class Runs {
 
   void see(const std::string& reason) {
     ++reasons_[reason];
-    if (options_.note) options_.note(reason + ": another copy");
+    options_.request.note(reason + ": another copy");
   }
   [[nodiscard]] std::string reasons() const {
     std::vector<std::string> all;

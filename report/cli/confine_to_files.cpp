@@ -18,7 +18,7 @@ bool is_of_files(const Options& options) {
 
 void confine_to_files(const Options& options, Console& console) {
   BrokerDuties duties;
-  duties.files = {options.file, options.type_info, options.exe};
+  duties.files = {options.file, options.type_info, options.symbols.exe};
   for (const Source& source : options.compared) duties.files.push_back(source.file);
   std::erase(duties.files, std::string());
   duties.opens_any_file = std::any_of(duties.files.begin(), duties.files.end(), is_elf_file);

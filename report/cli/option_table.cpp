@@ -379,7 +379,7 @@ const std::array kOptions{
               .argument = "FILE",
               .group = Group::Symbols,
               .help = "the program's executable, if it is no longer at its path",
-              .read = set_text<&Options::exe>,
+              .read = set_symbol_path<&SymbolSearch::exe>,
               .needs = Needs::ProcessOrCore,
               .offers = "@file"},
     OptionRow{.name = "debug-dir",
@@ -399,7 +399,7 @@ const std::array kOptions{
               .argument = "DIR",
               .group = Group::Symbols,
               .help = "look for the program's libraries under DIR",
-              .read = set_text<&Options::sysroot>,
+              .read = set_symbol_path<&SymbolSearch::sysroot>,
               .needs = Needs::ProcessOrCore,
               .offers = "@directory"},
 

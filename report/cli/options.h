@@ -13,7 +13,7 @@
 #include "report/cli/explain_options.h"
 #include "report/cli/fail_if.h"
 #include "report/cli/trace_options.h"
-#include "report/collect/take.h"
+#include "report/collect/take_options.h"
 #include "report/model/counts.h"
 
 namespace heapattach {
@@ -58,16 +58,16 @@ struct Source {
   std::string file;  // a saved snapshot instead of a process; empty: none
 };
 
-// The user's request, checked for contradictions without touching the system. Each field is set by
-// a row of option_table.cpp or report_table.cpp.
-struct Options {
+// What the user wants, checked for contradictions without touching the system. Each field is set by
+// a row of option_table.cpp or report_table.cpp, except the deadline and the functions of Request,
+// which request_of() (sources.h) sets for a run. Its `pid` is that of a single run, and its `file`
+// may also be a saved snapshot.
+struct Options : Request {
   Report report = Report::Snapshot;
   std::vector<const OptionRow*> given;  // the options that set the other fields, in order
-  pid_t pid = 0;                        // the process of a single run
   bool tree = false;                    // include all descendants of each of `pids`
   std::vector<pid_t> pids;              // all that were given
   std::string name;                     // a pattern for the names of processes instead; empty: none
-  std::string file;                     // a saved snapshot instead of a process; empty: none
   std::vector<Source> compared;         // of --diff: two or three, in order
 
   std::string output;  // as given, before %p and so on are expanded; empty: standard output
@@ -88,9 +88,6 @@ struct Options {
 
   snapshot::Hold hold = snapshot::Hold::Freeze;
   snapshot::HeapChoice heap = snapshot::HeapChoice::Auto;
-  bool rewind = true;
-  bool with_cache = true;
-  std::optional<std::chrono::milliseconds> max_pause;
   std::chrono::milliseconds timeout{60000};
 
   bool quiet = false;
@@ -113,11 +110,6 @@ struct Options {
   std::string routine;               // of --inject; empty: the known ones
   std::string routine_library;       // … loaded if the target has no routine; empty: ours
   std::string keep;                  // … the file for its dump
-
-  std::string type_info;  // files and directories; empty: not given
-  std::string exe;
-  std::vector<std::string> debug_dirs;
-  std::string sysroot;
 };
 
 // Whether the report needs a list of the objects, and not only how many there are of each type.

@@ -317,7 +317,7 @@ Result<void> set_human(const std::string& value, Draft& draft) {
 }
 
 Result<void> add_debug_dir(const std::string& value, Draft& draft) {
-  draft.options.debug_dirs.push_back(value);
+  draft.options.symbols.debug_dirs.push_back(value);
   return {};
 }
 

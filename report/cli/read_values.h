@@ -9,13 +9,13 @@
 // Errors describe what is wrong with the value; the caller adds the name of the option.
 namespace heapattach {
 
-template <bool Options::*Member, bool To = true>
+template <auto Member, bool To = true>
 Result<void> set_flag(const std::string& /*value*/, Draft& draft) {
   draft.options.*Member = To;
   return {};
 }
 
-template <std::string Options::*Member>
+template <auto Member>
 Result<void> set_text(const std::string& value, Draft& draft) {
   draft.options.*Member = value;
   return {};
@@ -30,6 +30,12 @@ Result<void> keep_text(const std::string& value, Draft& draft) {
 template <std::vector<std::string> Draft::*Member>
 Result<void> add_text(const std::string& value, Draft& draft) {
   (draft.*Member).push_back(value);
+  return {};
+}
+
+template <std::string SymbolSearch::*Member>
+Result<void> set_symbol_path(const std::string& value, Draft& draft) {
+  draft.options.symbols.*Member = value;
   return {};
 }
 

@@ -67,9 +67,8 @@ Result<Taken> take_with_edges(const RubyTarget& target,
   if (target.process) {
     taken.memory = std::make_unique<Capture>(
         HA_TRY(Arena::reserve(bytes + bytes / 4 + kSpareBytes, kSpareBytes)));
-    FreezeOptions how{.budget = options.max_pause.value_or(kLongestFreeze),
-                      .rewind = options.rewind,
-                      .reads_only = true};
+    FreezeOptions how{
+        .budget = options.longest_pause(), .rewind = options.rewind, .reads_only = true};
     const auto copy = [&](const FrozenView& view) -> Result<void> {
       taken.map = HA_TRY(target.process->maps());
       return taken.memory->add(target.memory, writable_memory(taken.map),
@@ -132,9 +131,8 @@ Result<Taken> take_once(const RubyTarget& target,
     HA_TRY(copy(deadline.at));
     return taken;
   }
-  FreezeOptions how{.budget = options.max_pause.value_or(kLongestFreeze),
-                    .rewind = options.rewind,
-                    .reads_only = true};
+  FreezeOptions how{
+      .budget = options.longest_pause(), .rewind = options.rewind, .reads_only = true};
   taken.freeze = HA_TRY(while_frozen(*target.process, how,
                                      [&](const FrozenView& view) { return copy(view.deadline); }));
   return taken;
@@ -172,8 +170,7 @@ void fill_header(const RubyTarget& target, const Taken& taken, snapshot::Snapsho
 Result<std::unique_ptr<RubyTarget>> RubyTarget::open(const Options& options,
                                                      Console& console,
                                                      Error not_found) {
-  auto found = std::make_unique<RubyTarget>(
-      HA_TRY(Opened::open(options.pid, options.file, symbol_search(options))));
+  auto found = std::make_unique<RubyTarget>(HA_TRY(Opened::open(options)));
   auto ruby = ruby::find_interpreter(found->modules, found->memory);
   if (!ruby) return not_found;
   found->ruby = std::move(*ruby);
@@ -208,7 +205,7 @@ Result<void> examine_ruby(const Options& options, Console& console, snapshot::Ex
     return opened.error().kind == no_ruby.kind ? Result<void>() : opened.error();
   }
   const RubyTarget& target = **opened;
-  const auto longest = options.max_pause.value_or(kLongestFreeze);
+  const auto longest = options.longest_pause();
   snapshot::RubyFacts& facts = found.ruby.emplace();
   facts.version = target.ruby.version;
   facts.description = target.ruby.description;

@@ -30,19 +30,29 @@ namespace heapattach {
 
 namespace {
 
-snapshot::TakeOptions take_options(const Options& options,
-                                   const Deadline& deadline,
-                                   Console& console) {
-  snapshot::TakeOptions what;
-  what.pid = options.pid;
-  what.core_file = options.file;
+// Steps and warnings contain names.
+Request without_names(Request request, Console& console) {
+  console.step("no steps are shown with --redact");
+  request.on_step = {};
+  request.on_warning = [&console](std::string_view) {
+    console.say("a warning is hidden; run without --redact to see it");
+  };
+  return request;
+}
+
+// For a heap.
+Request heap_request(const Options& options, const Deadline& deadline, Console& console) {
+  Request request = request_of(options, deadline, console);
+  return options.redact ? without_names(std::move(request), console) : request;
+}
+
+snapshot::TakeOptions take_options(const Options& options, const Request& request) {
+  snapshot::TakeOptions what{request};
   what.hold = options.hold;
   what.heap = options.heap;
   what.has_another_heap = [](const Modules& modules, const MemoryReader& memory) {
     return ruby::find_interpreter(modules, memory).has_value();
   };
-  what.rewind = options.rewind;
-  what.max_pause = options.max_pause;
   what.with_unreachable = options.all || options.report == Report::Leaks;
   what.with_objects = needs_objects(options);
   what.with_edges = needs_edges(options);
@@ -51,23 +61,6 @@ snapshot::TakeOptions take_options(const Options& options,
   what.texts_only = options.report == Report::Strings;
   static const stacks::WaitJoiner kWaits;
   if (options.report == Report::Snapshot) what.waits = &kWaits;
-  what.type_info = options.type_info;
-  what.symbols = symbol_search(options);
-  what.with_cache = options.with_cache;
-  what.deadline = deadline;
-  what.on_progress = [&console](std::string_view doing, std::uint64_t done, std::uint64_t all) {
-    console.progress(doing, done, all);
-  };
-  // Steps and warnings contain names.
-  if (options.redact) {
-    console.step("no steps are shown with --redact");
-    what.warn = [&console](std::string_view) {
-      console.say("a warning is hidden; run without --redact to see it");
-    };
-    return what;
-  }
-  what.note = [&console](std::string_view step) { console.step(step); };
-  what.warn = [&console](std::string_view text) { console.say(text); };
   return what;
 }
 
@@ -88,28 +81,13 @@ Result<snapshot::Snapshot> take_from_process(const Options& options,
   return take_from_ruby(options, deadline, console, std::move(taken).error());
 }
 
-stacks::StackOptions stack_options(const Options& options,
-                                   const Deadline& deadline,
-                                   Console& console) {
-  stacks::StackOptions what;
-  what.pid = options.pid;
-  what.core_file = options.file;
-  what.rewind = options.rewind;
-  what.max_pause = options.max_pause;
-  what.type_info = options.type_info;
-  what.symbols = symbol_search(options);
-  what.deadline = deadline;
-  what.note = [&console](std::string_view step) { console.step(step); };
-  return what;
-}
-
 Result<stacks::StackReport> take_stacks_of(const Options& options,
                                            const Deadline& deadline,
                                            Console& console) {
   if (!options.file.empty() && !is_elf_file(options.file)) {
     return stacks::saved_stacks(HA_TRY(take_from_file(options, deadline, console)));
   }
-  return stacks::take_stacks(stack_options(options, deadline, console));
+  return stacks::take_stacks(request_of(options, deadline, console));
 }
 
 // A snapshot to be saved has the stacks of Ruby's threads as well. They are of another moment than
@@ -119,9 +97,9 @@ void add_ruby_stacks(const Options& options,
                      Console& console,
                      snapshot::Snapshot& snapshot) {
   if (options.report != Report::Snapshot || snapshot.header.runtime != "ruby") return;
-  stacks::StackOptions what = stack_options(options, deadline, console);
-  if (options.redact) what.note = {};  // steps and warnings contain names
-  const auto report = stacks::take_stacks(what);
+  Request request = request_of(options, deadline, console);
+  if (options.redact) request.on_step = {};  // steps contain names
+  const auto report = stacks::take_stacks(request);
   if (!report) {
     console.say(options.redact ? "the snapshot has no stacks; run without --redact to see why"
                                : "the snapshot has no stacks: " + report.error().message());
@@ -139,11 +117,15 @@ void add_ruby_stacks(const Options& options,
 Result<snapshot::Snapshot> take(const Options& options,
                                 const Deadline& deadline,
                                 Console& console) {
-  const bool is_other_file = !options.file.empty() && !is_elf_file(options.file);
-  auto taken = HA_TRY(is_other_file ? take_from_file(options, deadline, console)
-                                    : take_from_process(options, deadline, console,
-                                                        take_options(options, deadline, console)));
-  if (!is_other_file) add_ruby_stacks(options, deadline, console, taken);
+  if (!options.file.empty() && !is_elf_file(options.file)) {
+    auto saved = HA_TRY(take_from_file(options, deadline, console));
+    redact_if_asked(options, saved, console);
+    return saved;
+  }
+  const Request request = heap_request(options, deadline, console);
+  auto taken =
+      HA_TRY(take_from_process(options, deadline, console, take_options(options, request)));
+  add_ruby_stacks(options, deadline, console, taken);
   redact_if_asked(options, taken, console);
   return taken;
 }
@@ -152,9 +134,9 @@ Result<TakenAtExit> take_at_exit(const Options& options, const Deadline&, Consol
   ExitStop program = HA_TRY(ExitStop::start(options.leaks.command));
   console.step(fmt::format("process {} runs; waiting until it is about to exit", program.pid()));
   HA_TRY(program.wait());
-  const Deadline deadline = Deadline::in(options.timeout);
-  snapshot::TakeOptions what = take_options(options, deadline, console);
-  what.pid = program.pid();
+  Request request = heap_request(options, Deadline::in(options.timeout), console);
+  request.pid = program.pid();
+  snapshot::TakeOptions what = take_options(options, request);
   what.held = &program.threads();
   auto taken = snapshot::take_snapshot(what);
   std::string end = program.finish();
@@ -175,7 +157,8 @@ Result<TakenSummary> take_summary(const Options& options,
     redact_if_asked(options, taken.snapshot, console);
     return taken;
   }
-  snapshot::TakeOptions what = take_options(options, deadline, console);
+  const Request request = heap_request(options, deadline, console);
+  snapshot::TakeOptions what = take_options(options, request);
   what.with_unreachable = true;
   what.on_memory = [&taken](const snapshot::SeenMemory& seen) { taken.memory = seen; };
   taken.snapshot = HA_TRY(take_from_process(options, deadline, console, what));
@@ -186,12 +169,13 @@ Result<TakenSummary> take_summary(const Options& options,
 Result<snapshot::Examination> examine(const Options& options,
                                       const Deadline& deadline,
                                       Console& console) {
-  auto found = HA_TRY(snapshot::examine(take_options(options, deadline, console)));
+  const Request request = heap_request(options, deadline, console);
+  auto found = HA_TRY(snapshot::examine(take_options(options, request)));
   if (!found.heap) {
     if (found.refusal == ErrorKind::Unsupported) HA_TRY(examine_ruby(options, console, found));
     return found;
   }
-  auto facts = trace::trace_facts(options.pid, symbol_search(options));
+  auto facts = trace::trace_facts(request);
   if (facts) {
     const std::optional<double> rate = facts->bytes_per_second;
     found.trace = {.entries = std::move(facts->entries),
@@ -209,17 +193,11 @@ Result<snapshot::Examination> examine(const Options& options,
 Result<trace::Trace> record_trace(const Options& options,
                                   const Deadline& deadline,
                                   Console& console) {
-  trace::TraceOptions what;
-  what.pid = options.pid;
+  const Request request = request_of(options, deadline, console);
+  trace::TraceOptions what{request};
   what.command = options.trace.command;
   what.every = options.trace.every;
   what.length = options.trace.length;
-  what.max_pause = options.max_pause;
-  what.type_info = options.type_info;
-  what.symbols = symbol_search(options);
-  what.deadline = deadline;
-  what.note = [&console](std::string_view step) { console.step(step); };
-  what.warn = [&console](std::string_view text) { console.say(text); };
   if (options.trace.live) {
     what.on_trace = HA_TRY(live_table(options, console));
     what.live_parts = trace::parts_for(options.trace.by);
@@ -248,25 +226,26 @@ Result<trace::Trace> take_trace_of(const Options& options,
   return read::read_trace_lines(HA_TRY(read::TextFile::open(options.file, deadline)), what);
 }
 
-CallOptions call_options(const Options& options, const Deadline& deadline, Console& console) {
-  CallOptions what;
-  what.pid = options.pid;
+// What it warns of is about to happen in the process itself.
+Request call_request(const Options& options, const Deadline& deadline, Console& console) {
+  Request request = request_of(options, deadline, console);
+  request.on_warning = [&console](std::string_view warning) { console.error(warning); };
+  return request;
+}
+
+CallOptions call_options(const Options& options, const Request& request) {
+  CallOptions what{request};
   what.call = options.call;
   what.place = options.place;
   what.returns = options.returns;
   what.thread = options.call_thread;
   what.allowed_calls = options.allowed_calls;
-  what.rewind = options.rewind;
-  what.max_pause = options.max_pause;
-  what.symbols = symbol_search(options);
-  what.deadline = deadline;
-  what.note = [&console](std::string_view step) { console.step(step); };
-  what.warn = [&console](std::string_view warning) { console.error(warning); };
   return what;
 }
 
 Result<CallReport> call(const Options& options, const Deadline& deadline, Console& console) {
-  const CallOptions what = call_options(options, deadline, console);
+  const Request request = call_request(options, deadline, console);
+  const CallOptions what = call_options(options, request);
   return what.place == CallPlace::Clone ? call_in_clone(what) : call_in_process(what);
 }
 
@@ -274,7 +253,8 @@ Result<CallReport> call_routine(const Options& options,
                                 const Deadline& deadline,
                                 Console& console,
                                 const Routine& routine) {
-  CallOptions what = call_options(options, deadline, console);
+  const Request request = call_request(options, deadline, console);
+  CallOptions what = call_options(options, request);
   what.call = routine.call;
   what.or_else = routine.or_else;
   what.routine_library = routine.routine_library;
@@ -286,12 +266,13 @@ Result<CallReport> call_routine(const Options& options,
 
 }  // namespace
 
-SymbolSearch symbol_search(const Options& options) {
-  SymbolSearch search;
-  search.exe = options.exe;
-  search.debug_dirs = options.debug_dirs;
-  search.sysroot = options.sysroot;
-  return search;
+Request request_of(const Options& options, const Deadline& deadline, Console& console) {
+  Request request(static_cast<const Request&>(options));
+  request.deadline = deadline;
+  request.on_step = [&console](std::string_view step) { console.step(step); };
+  request.on_warning = [&console](std::string_view text) { console.say(text); };
+  request.on_work = [&console](std::string_view work) { console.progress(work); };
+  return request;
 }
 
 const Sources& real_sources() {

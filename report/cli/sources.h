@@ -4,8 +4,11 @@
 
 namespace heapattach {
 
-// The files with symbols that the user names.
-[[nodiscard]] SymbolSearch symbol_search(const Options& options);
+// The part of the options that reports on processes share, with the deadline of this run, and with
+// the console as the place for steps, warnings and progress.
+[[nodiscard]] Request request_of(const Options& options,
+                                 const Deadline& deadline,
+                                 Console& console);
 
 // The sources that read real processes and files.
 [[nodiscard]] const Sources& real_sources();

@@ -12,6 +12,7 @@
 #include "report/call/ruby_call.h"
 #include "report/cli/ruby_dump.h"
 #include "report/cli/ruby_target.h"
+#include "report/cli/sources.h"
 #include "report/collect/header.h"
 
 namespace heapattach {
@@ -127,16 +128,6 @@ ruby::DumpOptions dump_options(const Options& options, const Deadline& deadline,
   return what;
 }
 
-CallOptions call_options(const Options& options, const Deadline& deadline, Console& console) {
-  CallOptions what;
-  what.pid = options.pid;
-  what.rewind = options.rewind;
-  what.max_pause = options.max_pause;
-  what.deadline = deadline;
-  what.note = [&console](std::string_view step) { console.step(step); };
-  return what;
-}
-
 void fill_header(const ruby::Interpreter& ruby,
                  const RubyAnswer& answer,
                  snapshot::Header& header) {
@@ -196,8 +187,8 @@ Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
   receiver.is_final = [](std::string_view errors) { return errors.starts_with(kNoLibrary); };
   const RubyCode code = [&](int descriptor) { return dump_code(descriptor, needs_edges(options)); };
   const auto captured = std::chrono::system_clock::now();
-  const auto answer = run_ruby(call_options(options, deadline, console), *target.process,
-                               target.ruby, code, receiver);
+  const Request request = request_of(options, deadline, console);
+  const auto answer = run_ruby(CallOptions{request}, *target.process, target.ruby, code, receiver);
   if (!answer) {
     const bool is_of_dump = answer.error().kind == ErrorKind::Os;  // it could not be passed on
     return is_of_dump ? reader.failure().value_or(answer.error()) : answer.error();
@@ -276,7 +267,8 @@ Result<CallReport> evaluate_ruby(const Options& options,
     return Error{ErrorKind::Impossible, fmt::format("the copy wrote more than {} MiB", most >> 20)};
   };
   receiver.end = [&] { return text.ends_with('.'); };
-  CallOptions how = call_options(options, deadline, console);
+  const Request request = request_of(options, deadline, console);
+  CallOptions how{request};
   how.thread = options.call_thread;
   how.allowed_calls = options.allowed_calls;
   const RubyAnswer answer = HA_TRY(run_ruby(

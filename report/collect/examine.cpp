@@ -170,7 +170,7 @@ Result<std::unique_ptr<Target>> learn(const TakeOptions& options) {
 }  // namespace
 
 Result<Examination> examine(const TakeOptions& options) {
-  const Process process = HA_TRY(Process::open(options.pid));
+  const Process process = HA_TRY(Process::open(options.request.pid));
   Examination found;
   found.pid = process.pid();
   if (auto exe = process.read_link("exe")) found.exe = std::move(*exe);
@@ -194,7 +194,7 @@ Result<Examination> examine(const TakeOptions& options) {
   look_at_symbols(**target, found);
   found.heap = heap_facts(**target);
   found.gap = foreseen_gap(**target);
-  add_obstacles(**target, options.max_pause.value_or(kLongestFreeze), found);
+  add_obstacles(**target, options.request.longest_pause(), found);
   if (is_blocked(found, "freeze") && is_blocked(found, "clone")) found.refusal = ErrorKind::Os;
   return found;
 }

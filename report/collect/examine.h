@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "report/collect/take.h"
+#include "report/collect/take_options.h"
 
 namespace heapattach::snapshot {
 

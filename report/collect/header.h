@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "report/collect/held_heap.h"
-#include "report/collect/take.h"
+#include "report/collect/take_options.h"
 #include "report/collect/target.h"
 #include "report/model/model.h"
 

@@ -63,13 +63,13 @@ bool is_read_in_passing(const Target& target, Hold hold, const TakeOptions& opti
 
 // The target is released before the time of the whole run is over.
 std::chrono::milliseconds longest_pause(const TakeOptions& options) {
-  const auto left =
-      std::chrono::duration_cast<std::chrono::milliseconds>(options.deadline.at - Clock::now());
-  return std::clamp(left, std::chrono::milliseconds(1), options.max_pause.value_or(kLongestFreeze));
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      options.request.deadline.at - Clock::now());
+  return std::clamp(left, std::chrono::milliseconds(1), options.request.longest_pause());
 }
 
 Error explain_timeout(Error error, const TakeOptions& options, std::chrono::milliseconds budget) {
-  if (error.kind != ErrorKind::Timeout || options.deadline.has_passed()) return error;
+  if (error.kind != ErrorKind::Timeout || options.request.deadline.has_passed()) return error;
   return Error{ErrorKind::Timeout,
                fmt::format("{} (the target was held for {} ms at most, then released)",
                            error.message(), budget.count())}
@@ -94,7 +94,7 @@ Result<bool> copy_running(const Target& target,
     held.freeze.threads.push_back(
         {thread.tid, std::move(thread.name), thread.state, std::nullopt, thread.stack_pointer});
   }
-  return Copying(target, {&*target.process, target.memory}, held, options.deadline.at)
+  return Copying(target, {&*target.process, target.memory}, held, options.request.deadline.at)
       .with_memory(options.on_memory != nullptr)
       .with_contents(options.with_contents)
       .copy(held.freeze.threads, accept_misfits);
@@ -105,7 +105,7 @@ Result<bool> copy_held(const Target& target, const TakeOptions& options, HeldHea
   note_time(held);
   held.freeze.threads = *options.held;
   held.is_held = true;
-  return Copying(target, {&*target.process, target.memory}, held, options.deadline.at)
+  return Copying(target, {&*target.process, target.memory}, held, options.request.deadline.at)
       .with_memory(options.on_memory != nullptr)
       .with_waits(wait_reader(options))
       .with_contents(options.with_contents)
@@ -117,14 +117,14 @@ Result<bool> copy_frozen(const Target& target,
                          bool accept_misfits,
                          HeldHeap& held) {
   const FreezeOptions freeze{.budget = longest_pause(options),
-                             .rewind = options.rewind,
+                             .rewind = options.request.rewind,
                              .reads_only = true,
                              .with_vector_registers = target.reads_malloc()};
   bool is_copied = false;
   auto frozen = while_frozen(*target.process, freeze, [&](const FrozenView& view) -> Result<void> {
     note_time(held);
     Copying copying(target, {&*target.process, target.memory}, held,
-                    std::min(view.deadline, options.deadline.at));
+                    std::min(view.deadline, options.request.deadline.at));
     copying.with_memory(options.on_memory != nullptr)
         .with_waits(wait_reader(options))
         .with_contents(options.with_contents);
@@ -152,8 +152,8 @@ Result<bool> copy_clone(const Target& target,
                         const TakeOptions& options,
                         bool accept_misfits,
                         HeldHeap& held) {
-  CloneOptions how{.freeze = {.budget = options.max_pause.value_or(kLongestFreeze),
-                              .rewind = options.rewind,
+  CloneOptions how{.freeze = {.budget = options.request.longest_pause(),
+                              .rewind = options.request.rewind,
                               .with_vector_registers = target.reads_malloc()},
                    .look = nullptr,
                    .borrow = std::nullopt};
@@ -176,17 +176,18 @@ Result<bool> copy_clone(const Target& target,
   const LiveMemory memory(clone.process(), HA_TRY(LiveMemory::open_mem(clone.process())),
                           LiveMemory::By::MemFile);
   const bool in_passing = is_read_in_passing(target, Hold::Clone, options);
-  auto copied = Copying(target, {&clone.process(), memory, in_passing}, held, options.deadline.at)
-                    .with_memory(options.on_memory != nullptr)
-                    .with_waits(wait_reader(options))
-                    .with_contents(options.with_contents)
-                    .copy(held.freeze.threads, accept_misfits);
+  auto copied =
+      Copying(target, {&clone.process(), memory, in_passing}, held, options.request.deadline.at)
+          .with_memory(options.on_memory != nullptr)
+          .with_waits(wait_reader(options))
+          .with_contents(options.with_contents)
+          .copy(held.freeze.threads, accept_misfits);
   if (!clone.is_whole()) copied = explain_death(clone);
   if (copied && *copied && in_passing) {
     held.clone = std::move(clone);
     return true;
   }
-  if (const auto ended = clone.end(); !ended && options.note) options.note(ended.error().message());
+  if (const auto ended = clone.end(); !ended) options.request.note(ended.error().message());
   return copied;
 }
 
@@ -195,7 +196,7 @@ Result<bool> copy_core(const Target& target, const TakeOptions& options, HeldHea
   held.captured = target.core->written();
   held.freeze.threads = target.core->threads();
   held.is_held = true;
-  return Copying(target, {nullptr, target.memory}, held, options.deadline.at)
+  return Copying(target, {nullptr, target.memory}, held, options.request.deadline.at)
       .with_waits(wait_reader(options))
       .with_contents(options.with_contents)
       .copy(held.freeze.threads, true);
@@ -226,14 +227,12 @@ Hold decide(const Target& target, const TakeOptions& options) {
                                  ? resident_bytes(target).value_or(0)
                                  : heap - std::min(heap, now.free_bytes.value_or(0));
   const PauseEstimate estimate =
-      estimate_pause(*target.process, used, options.max_pause.value_or(kLongestFreeze));
-  const Hold hold = choose_hold(estimate, options.max_pause);
-  if (options.note) {
-    options.note(fmt::format("a freeze may take {} ms, a clone {} ms{}: {}",
-                             estimate.freeze.count(), estimate.clone.count(),
-                             estimate.clone_obstacle ? ", but " + *estimate.clone_obstacle : "",
-                             hold == Hold::Clone ? "clone" : "freeze"));
-  }
+      estimate_pause(*target.process, used, options.request.longest_pause());
+  const Hold hold = choose_hold(estimate, options.request.max_pause);
+  options.request.note(fmt::format(
+      "a freeze may take {} ms, a clone {} ms{}: {}", estimate.freeze.count(),
+      estimate.clone.count(), estimate.clone_obstacle ? ", but " + *estimate.clone_obstacle : "",
+      hold == Hold::Clone ? "clone" : "freeze"));
   return hold;
 }
 
@@ -281,8 +280,7 @@ Result<void> finish_reading(HeldHeap& held, const TakeOptions& options) {
   if (!held.clone) return {};
   Result<void> read;
   if (!held.clone->is_whole()) read = explain_death(*held.clone);
-  const auto ended = held.clone->end();
-  if (!ended && options.note) options.note(ended.error().message());
+  if (const auto ended = held.clone->end(); !ended) options.request.note(ended.error().message());
   held.clone.reset();
   held.capture.window()->forget();
   return read;

@@ -8,7 +8,9 @@
 #include "attach/memory/capture.h"
 #include "attach/stop/freeze.h"
 #include "inject/clone.h"
+#include "report/collect/memory_account.h"
 #include "report/collect/target.h"
+#include "report/collect/wait_reader.h"
 #include "symbols/heap/blocks.h"
 #include "symbols/malloc/heap.h"
 

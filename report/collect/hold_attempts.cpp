@@ -19,11 +19,11 @@ Result<void> hold_attempts(Hold hold, const TakeOptions& options, const HoldAtte
     if (!copied) {
       const bool may_freeze = options.hold == Hold::Auto && hold == Hold::Clone;
       if (!may_freeze || !is_refused(copied.error())) return std::move(copied).error();
-      if (options.note) options.note(copied.error().message() + ": freezing instead");
+      options.request.note(copied.error().message() + ": freezing instead");
       hold = Hold::Freeze;
       HA_TRY(attempts.start_afresh());
     }
-    HA_TRY(options.deadline.check("reading the heap's index"));
+    HA_TRY(options.request.deadline.check("reading the heap's index"));
     attempts.wait();
   }
 }

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "report/collect/take.h"
+#include "report/collect/take_options.h"
 
 namespace heapattach::snapshot {
 

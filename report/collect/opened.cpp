@@ -27,15 +27,15 @@ Opened::Opened(std::unique_ptr<const Process> opened, Fd mem)
       memory(*live) {}
 Opened::Opened(std::unique_ptr<CoreFile> opened) : core(std::move(opened)), memory(*core) {}
 
-Result<Opened> Opened::open(pid_t pid, const std::string& core_file, const SymbolSearch& symbols) {
+Result<Opened> Opened::open(const Request& request) {
   auto opened = [&]() -> Result<Opened> {
-    if (!core_file.empty()) return Opened(HA_TRY(CoreFile::open(core_file)));
-    auto found = std::make_unique<const Process>(HA_TRY(Process::open(pid)));
+    if (!request.file.empty()) return Opened(HA_TRY(CoreFile::open(request.file)));
+    auto found = std::make_unique<const Process>(HA_TRY(Process::open(request.pid)));
     Fd mem = HA_TRY(LiveMemory::open_mem(*found));
     return Opened(std::move(found), std::move(mem));
   }();
   if (!opened) return opened;
-  if (auto read = opened->read_modules(symbols); !read) {
+  if (auto read = opened->read_modules(request.symbols); !read) {
     return opened->explain(std::move(read).error());
   }
   return opened;

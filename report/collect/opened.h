@@ -10,6 +10,7 @@
 #include "attach/memory/live_memory.h"
 #include "attach/process/memory_map.h"
 #include "attach/process/process.h"
+#include "report/request.h"
 #include "symbols/boehm/collector.h"
 #include "symbols/elf/module.h"
 
@@ -19,8 +20,8 @@ namespace heapattach::snapshot {
 // Nothing is stopped.
 class Opened {
  public:
-  // Opens the core file, or the process if `core_file` is empty.
-  static Result<Opened> open(pid_t pid, const std::string& core_file, const SymbolSearch& symbols);
+  // Opens the core file, or the process if there is none.
+  static Result<Opened> open(const Request& request);
 
   [[nodiscard]] pid_t pid() const { return process ? process->pid() : core->pid(); }
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "report/collect/take.h"
+#include "report/collect/take_options.h"
 
 namespace heapattach::snapshot {
 

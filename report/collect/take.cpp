@@ -28,14 +28,6 @@ namespace heapattach::snapshot {
 
 namespace {
 
-void note(const TakeOptions& options, std::string_view text) {
-  if (options.note) options.note(text);
-}
-
-void begin(const TakeOptions& options, std::string_view what) {
-  if (options.on_progress) options.on_progress(what, 0, 0);
-}
-
 // Soon after the thaw: what they wait for is asked of the kernel, too, as it is by then.
 void join_threads(const Target& target,
                   const HeldHeap& held,
@@ -63,22 +55,22 @@ unwind::Stacks find_stacks(const TakeOptions& options, Target& target, const Hel
   limits.with_library_lines = false;
   if (!limits.with_locals && !limits.with_places) return {};
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-      options.deadline.at - std::chrono::steady_clock::now());
+      options.request.deadline.at - std::chrono::steady_clock::now());
   limits.time = std::clamp(left / 2, std::chrono::milliseconds(1), limits.time);
   auto found = unwind::walk_stacks(target.modules, target.types, held.capture,
                                    {held.freeze.threads, held.fibers, &held.map}, limits);
   if (!found) {
-    note(options, "no frames and no variables of stacks: " + found.error().message());
+    options.request.note("no frames and no variables of stacks: " + found.error().message());
     return {};
   }
-  for (const std::string& text : found->notes) note(options, text);
+  for (const std::string& text : found->notes) options.request.note(text);
   return std::move(*found);
 }
 
 // If a clone ended too early, freezes the target instead, if we may choose.
 Result<Snapshot> without_clone(const TakeOptions& options, const Error& error) {
   if (options.hold != Hold::Auto) return error;
-  note(options, error.message() + ": freezing instead");
+  options.request.note(error.message() + ": freezing instead");
   TakeOptions frozen = options;
   frozen.hold = Hold::Freeze;
   return take_snapshot(frozen);
@@ -99,32 +91,33 @@ class KeptHeap final : public MemoryReader {
 }  // namespace
 
 Result<Snapshot> take_snapshot(const TakeOptions& options) {
-  begin(options, "reading symbols and types");
+  options.request.begin("reading symbols and types");
   const auto target = HA_TRY(Target::learn(options));
-  HA_TRY(options.deadline.check("learning about the target"));
+  HA_TRY(options.request.deadline.check("learning about the target"));
 
-  begin(options, "copying the heap");
+  options.request.begin("copying the heap");
   auto held = HA_TRY(hold_and_copy(*target, options));
-  note(options, fmt::format("copied {} blocks; {} threads were held for {:.1f} ms",
-                            held->index.blocks.size(), held->freeze.threads.size(),
-                            std::chrono::duration<double, std::milli>(held->freeze.pause).count()));
+  options.request.note(
+      fmt::format("copied {} blocks; {} threads were held for {:.1f} ms", held->index.blocks.size(),
+                  held->freeze.threads.size(),
+                  std::chrono::duration<double, std::milli>(held->freeze.pause).count()));
 
   if (options.on_memory && held->memory) options.on_memory(*held->memory);
 
   // Each access to memory that is not here stops all threads for a moment, to change the window.
   std::optional<WithOneWorker> alone;
   if (held->clone) alone.emplace();
-  begin(options, "walking the stacks");
+  options.request.begin("walking the stacks");
   const unwind::Stacks stacks = find_stacks(options, *target, *held);
   Snapshot snapshot;
   join_threads(*target, *held, stacks, wait_reader(options), snapshot);
   std::vector<types::Variable> variables = target->types.globals;
   variables.insert(variables.end(), stacks.locals.begin(), stacks.locals.end());
-  begin(options, "tracing the heap");
+  options.request.begin("tracing the heap");
   const TracedHeap traced = HA_TRY(trace_heap(*target, *held, options));
   const heap::Heap& heap = *traced.heap;
   const heap::LiveSet& found = traced.found;
-  HA_TRY(options.deadline.check("tracing the heap"));
+  HA_TRY(options.request.deadline.check("tracing the heap"));
 
   fill_header(*target, *held, options, snapshot);
   if (const auto guessed = boehm::count_guesses(heap, found.live); guessed.objects > 0) {
@@ -137,7 +130,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   target->rows.add_named(runtimes::name_objects(
       target->runtimes, found.own,
       runtimes::HeapView(heap, of_collector, held->map, held->capture, target->memory)));
-  begin(options, fmt::format("typing {} objects", order.size()));
+  options.request.begin(fmt::format("typing {} objects", order.size()));
   const Typing typing(heap, order, held->capture, target->rows, variables);
   const JoinSources sources{heap, order, target->rows, typing};
   if (const auto read = finish_reading(*held, options); !read) {
@@ -146,19 +139,19 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   alone.reset();
   mark_partial(*target, *held, traced, snapshot);
   if (options.with_objects) {
-    begin(options, "listing objects and references");
+    options.request.begin("listing objects and references");
     // Without references and texts, no contents are needed any more: the list is made where the
     // copy was.
     const bool needs_contents = options.with_edges || options.texts_only || options.with_contents;
     if (!needs_contents) held->capture.release();
     join_objects(sources, live, snapshot);
   } else {
-    begin(options, "counting objects");
+    options.request.begin("counting objects");
     join_counts(sources, live, snapshot);
   }
   if (typing.conflicts() > 0) {
-    note(options,
-         fmt::format("{} pointers contradict the types of their objects", typing.conflicts()));
+    options.request.note(
+        fmt::format("{} pointers contradict the types of their objects", typing.conflicts()));
   }
   if (options.texts_only) {
     join_texts(sources, snapshot);

@@ -23,16 +23,12 @@ namespace heapattach::snapshot {
 
 namespace {
 
-void note(const TakeOptions& options, std::string_view text) {
-  if (options.note) options.note(text);
-}
-
 // For a core file, another warning covers this.
 void warn_of_names(const TakeOptions& options, const Opened& target) {
-  if (!options.warn || target.core) return;
+  if (target.core) return;
   for (const Module& module : target.modules.all()) {
     const std::string why = why_without_names(module);
-    if (!why.empty()) options.warn("warning: " + why);
+    if (!why.empty()) options.request.warn("warning: " + why);
   }
 }
 
@@ -43,7 +39,7 @@ Result<HeapFound> find_malloc(const TakeOptions& options, const Opened& target) 
   heap.is_malloc = true;
   heap.collector.layout.source = boehm::Layout::Source::Structure;
   heap.static_roots = boehm::static_roots(target.modules, heap.collector, {});
-  note(options, "reading the heap of malloc");
+  options.request.note("reading the heap of malloc");
   return heap;
 }
 
@@ -56,7 +52,7 @@ Result<HeapFound> find_heap(const TakeOptions& options, Opened& target) {
   if (options.heap == HeapChoice::Malloc) return find_malloc(options, target);
   auto collector = target.find_collector();
   if (!collector && may_read_malloc(options, target, collector.error())) {
-    note(options, collector.error().message());
+    options.request.note(collector.error().message());
     return find_malloc(options, target);
   }
   HeapFound heap;
@@ -68,12 +64,12 @@ Result<HeapFound> find_heap(const TakeOptions& options, Opened& target) {
     heap.is_both = true;
   }
   heap.collector = HA_TRY(std::move(collector));
-  for (const std::string& text : heap.collector.notes) note(options, text);
+  for (const std::string& text : heap.collector.notes) options.request.note(text);
   heap.collector_data = boehm::collector_data(target.modules, heap.collector);
   const auto tables = boehm::read_root_tables(heap.collector, heap.collector_data, target.memory);
   heap.static_roots = boehm::static_roots(target.modules, heap.collector, tables);
-  note(options, fmt::format("{} areas and {} exclusions in the collector's tables of roots",
-                            tables.areas.size(), tables.excluded.size()));
+  options.request.note(fmt::format("{} areas and {} exclusions in the collector's tables of roots",
+                                   tables.areas.size(), tables.excluded.size()));
   return heap;
 }
 
@@ -103,20 +99,20 @@ types::TypeModel find_types(const TakeOptions& options,
                             const crystal::TypeTable& classes) {
   types::TypeOptions how;
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-      options.deadline.at - std::chrono::steady_clock::now());
+      options.request.deadline.at - std::chrono::steady_clock::now());
   // The other half of the time is for everything else.
   how.time_per_module = std::clamp(left / 2, std::chrono::milliseconds(1), how.time_per_module);
   how.until = std::chrono::steady_clock::now() + left / 2;
   how.warn = [&options](std::string_view text) {
-    if (options.warn) options.warn("warning: " + std::string(text));
+    options.request.warn("warning: " + std::string(text));
   };
-  const auto cache = options.with_cache
+  const auto cache = options.request.with_cache
                          ? types::TypeCache::of_user()
                          : Result<types::TypeCache>(Error{ErrorKind::Unsupported, "--no-cache"});
   if (cache) {
     how.cache = &*cache;
-  } else if (options.note) {
-    options.note("types are not kept: " + cache.error().message());
+  } else {
+    options.request.note("types are not kept: " + cache.error().message());
   }
   // What the compiler says of its own layouts comes first; names alone say nothing of them.
   const bool has_layouts = std::any_of(classes.types().begin(), classes.types().end(),
@@ -142,13 +138,14 @@ Result<NamesFound> find_names(const TakeOptions& options,
   crystal::JoinedTypes joined = crystal::join_types(std::move(from_file), std::move(scan));
   NamesFound names;
   names.classes = std::move(joined.table);
-  if (!joined.refusal.empty() && options.warn) {
-    options.warn("warning: " + crystal::refusal_text(options.type_info, joined.refusal));
+  if (!joined.refusal.empty()) {
+    options.request.warn("warning: " +
+                         crystal::refusal_text(options.request.type_info, joined.refusal));
   }
-  note(options, fmt::format("{} Crystal types, {} functions of the program read",
-                            names.classes.types().size(), functions));
+  options.request.note(fmt::format("{} Crystal types, {} functions of the program read",
+                                   names.classes.types().size(), functions));
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-      options.deadline.at - std::chrono::steady_clock::now());
+      options.request.deadline.at - std::chrono::steady_clock::now());
   label_types(target.modules, std::clamp(left / 4, std::chrono::milliseconds(1), kLongestLabelling),
               names.classes);
   names.runtimes = runtimes::find_runtimes(target.modules, target.memory);
@@ -181,29 +178,29 @@ Result<std::unique_ptr<Target>> learn_all(const TakeOptions& options,
 
 // The user's warnings of a core file, and what -v shows of the types and files.
 void report_findings(const TakeOptions& options, const Target& target) {
-  note(options, fmt::format("{} C++ classes with vtables", target.vtables.names().size()));
-  for (const std::string& text : target.types.notes) note(options, text);
+  options.request.note(fmt::format("{} C++ classes with vtables", target.vtables.names().size()));
+  for (const std::string& text : target.types.notes) options.request.note(text);
   constexpr std::size_t kShown = 20;
   const std::vector<std::string>& disagreements = target.types.disagreements;
   for (std::size_t i = 0; i < std::min(disagreements.size(), kShown); ++i) {
-    note(options, disagreements[i]);
+    options.request.note(disagreements[i]);
   }
   if (disagreements.size() > kShown) {
-    note(options,
-         fmt::format("{} more types are described in two ways", disagreements.size() - kShown));
+    options.request.note(
+        fmt::format("{} more types are described in two ways", disagreements.size() - kShown));
   }
-  for (const std::string& text : target.rows.notes()) note(options, text);
-  note(options, fmt::format("{} types with {} global variables", target.types.types().size(),
-                            target.types.globals.size()));
+  for (const std::string& text : target.rows.notes()) options.request.note(text);
+  options.request.note(fmt::format("{} types with {} global variables", target.types.types().size(),
+                                   target.types.globals.size()));
   if (target.core) {
-    for (const std::string& text : target.core->faults()) note(options, "skipped: " + text);
-    if (options.warn) {
-      for (const std::string& text : warnings_of(*target.core, target.modules)) options.warn(text);
+    for (const std::string& text : target.core->faults()) options.request.note("skipped: " + text);
+    for (const std::string& text : warnings_of(*target.core, target.modules)) {
+      options.request.warn(text);
     }
   }
   for (const Module& module : target.modules.all()) {
     for (const std::string& text : module.notes()) {
-      note(options, fmt::format("{}: {}", module.path(), text));
+      options.request.note(fmt::format("{}: {}", module.path(), text));
     }
   }
 }
@@ -221,10 +218,10 @@ Target::Target(Opened opened, HeapFound heap, NamesFound names, crystal::FiberLa
 
 Result<std::unique_ptr<Target>> Target::learn(const TakeOptions& options) {
   std::vector<crystal::TypeList> from_file;
-  if (!options.type_info.empty()) {
-    from_file = HA_TRY(crystal::read_type_info(options.type_info));
+  if (!options.request.type_info.empty()) {
+    from_file = HA_TRY(crystal::read_type_info(options.request.type_info));
   }
-  Opened opened = HA_TRY(Opened::open(options.pid, options.core_file, options.symbols));
+  Opened opened = HA_TRY(Opened::open(options.request));
   auto target = learn_all(options, std::move(from_file), opened);
   if (!target) {
     Error why = opened.explain(std::move(target).error());

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "report/collect/opened.h"
-#include "report/collect/take.h"
+#include "report/collect/take_options.h"
 #include "report/typing/naming.h"
 #include "report/typing/type_rows.h"
 #include "symbols/boehm/collector.h"

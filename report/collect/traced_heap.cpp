@@ -102,13 +102,13 @@ void compare_with_marks(const Target& target,
   };
   if (are_many(compared.missing)) {
     StaleWords stale(heap, found);
-    stale.read(stale_stacks(held), target.memory, options.deadline);
+    stale.read(stale_stacks(held), target.memory, options.request.deadline);
     const heap::RootWords words = stale.words();
     const auto dropped = boehm::dropped_since_collection(heap, found, {&words, 1},
                                                          workers_for(heap.blocks().size()));
     std::uint64_t unexplained = boehm::count_unexplained(heap, found, dropped);
     if (are_many(unexplained)) {
-      unexplained = count_possible(target, held, options.deadline, heap, found, dropped);
+      unexplained = count_possible(target, held, options.request.deadline, heap, found, dropped);
     }
     if (are_many(unexplained)) {
       found.problems.push_back(
@@ -118,12 +118,10 @@ void compare_with_marks(const Target& target,
       return;
     }
   }
-  if (options.note) {
-    options.note(
-        fmt::format("{} of {} objects that the last collection marked in {} blocks were not "
-                    "found; {} were found that it did not mark",
-                    compared.missing, compared.marked, compared.blocks, compared.unmarked));
-  }
+  options.request.note(
+      fmt::format("{} of {} objects that the last collection marked in {} blocks were not "
+                  "found; {} were found that it did not mark",
+                  compared.missing, compared.marked, compared.blocks, compared.unmarked));
 }
 
 heap::LiveSet find_live(const Target& target,

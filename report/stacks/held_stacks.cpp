@@ -49,8 +49,8 @@ void observe_load(const StackTarget& target, HeldStacks& held) {
   if (auto seen = observe_activity(*target.process)) held.after = std::move(*seen);
 }
 
-Error explained(Error error, const StackOptions& options, std::chrono::milliseconds budget) {
-  if (error.kind != ErrorKind::Timeout || options.deadline.has_passed()) return error;
+Error explained(Error error, const Request& request, std::chrono::milliseconds budget) {
+  if (error.kind != ErrorKind::Timeout || request.deadline.has_passed()) return error;
   return Error{ErrorKind::Timeout,
                fmt::format("{} (the target was held for {} ms at most, then released)",
                            error.message(), budget.count())}
@@ -122,14 +122,13 @@ std::vector<Range> less(const std::vector<Range>& ranges, const std::vector<Rang
   return result;
 }
 
-Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target,
-                                                const StackOptions& options) {
+Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target, const Request& request) {
   auto held = std::make_unique<HeldStacks>(
       HA_TRY(Arena::reserve(2 * stack_bytes(target) + 256 * kMegabyte,
                             kMegabyte + target.map.mappings().size() * kLikelyBytes)));
   if (target.core) {
     held->freeze.threads = target.core->threads();
-    HA_TRY(copy_stacks(target, nullptr, held->freeze.threads, options.deadline.at, *held));
+    HA_TRY(copy_stacks(target, nullptr, held->freeze.threads, request.deadline.at, *held));
     return held;
   }
   std::optional<ExpectedMap> expected;
@@ -137,22 +136,21 @@ Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target,
     expected = HA_TRY(ExpectedMap::read(*target.process, held->map));
   }
   held->before = HA_TRY(observe_activity(*target.process));
-  FreezeOptions freeze{.budget = options.max_pause.value_or(kLongestFreeze),
-                       .rewind = options.rewind,
-                       .reads_only = true};
+  FreezeOptions freeze{
+      .budget = request.longest_pause(), .rewind = request.rewind, .reads_only = true};
   // A longer allowed pause also means a longer wait for a thread without a processor to stop on.
-  if (options.max_pause) {
-    freeze.thread_deadline = std::max(freeze.thread_deadline, *options.max_pause / 2);
+  if (request.max_pause) {
+    freeze.thread_deadline = std::max(freeze.thread_deadline, *request.max_pause / 2);
   }
   auto frozen = while_frozen(*target.process, freeze, [&](const FrozenView& view) {
     return copy_stacks(target, expected ? &*expected : nullptr, view.threads,
-                       std::min(view.deadline, options.deadline.at), *held);
+                       std::min(view.deadline, request.deadline.at), *held);
   });
-  if (!frozen) return explained(std::move(frozen).error(), options, freeze.budget);
+  if (!frozen) return explained(std::move(frozen).error(), request, freeze.budget);
   held->freeze = std::move(*frozen);
   observe_load(target, *held);
-  options.say(fmt::format("copied the stacks of {} threads and {} fibers",
-                          held->freeze.threads.size(), held->fibers.size()));
+  request.note(fmt::format("copied the stacks of {} threads and {} fibers",
+                           held->freeze.threads.size(), held->fibers.size()));
   return held;
 }
 

@@ -63,7 +63,6 @@ inline constexpr std::uint64_t kTopBytes = 3072;
                                       const std::vector<Range>& without);
 
 // Stops the target, copies the data, and releases it. A core file need not be stopped.
-Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target,
-                                                const StackOptions& options);
+Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target, const Request& request);
 
 }  // namespace heapattach::stacks

@@ -15,42 +15,42 @@
 namespace heapattach::stacks {
 
 // A failure here costs only the fibers, and is not an error.
-Result<void> StackTarget::learn_fibers(const StackOptions& options) {
+Result<void> StackTarget::learn_fibers(const Request& request) {
   const auto collector = find_collector();
-  HA_TRY(options.deadline.check("learning about the target"));
+  HA_TRY(request.deadline.check("learning about the target"));
   if (!collector) {
-    options.say("no fibers: " + collector.error().message());
+    request.note("no fibers: " + collector.error().message());
     return {};
   }
   std::vector<crystal::TypeList> lists;
-  if (!options.type_info.empty()) lists = HA_TRY(crystal::read_type_info(options.type_info));
+  if (!request.type_info.empty()) lists = HA_TRY(crystal::read_type_info(request.type_info));
   auto scan = crystal::scan_allocators(modules, memory);
   if (!scan) {
-    options.say("no names of types: " + scan.error().message());
+    request.note("no names of types: " + scan.error().message());
     return {};
   }
   if (!scan->is_crystal && lists.empty()) return {};
   crystal::JoinedTypes joined = crystal::join_types(std::move(lists), std::move(*scan));
   classes = std::move(joined.table);
   if (!joined.refusal.empty()) {
-    refusal = crystal::refusal_text(options.type_info, joined.refusal);
+    refusal = crystal::refusal_text(request.type_info, joined.refusal);
   }
   const auto index = boehm::read_blocks(memory, map, collector->layout);
   if (!index) {
-    options.say("no fibers: " + index.error().message());
+    request.note("no fibers: " + index.error().message());
     return {};
   }
   heap = collector->layout;
   fibers = crystal::learn_fibers(classes, *index, memory, map);
-  options.say(fmt::format("{} Crystal types; fibers are {}known", classes.types().size(),
-                          fibers.is_known() ? "" : "not "));
+  request.note(fmt::format("{} Crystal types; fibers are {}known", classes.types().size(),
+                           fibers.is_known() ? "" : "not "));
   return {};
 }
 
-void StackTarget::learn_ruby(const StackOptions& options) {
+void StackTarget::learn_ruby(const Request& request) {
   const auto interpreter = ruby::find_interpreter(modules, memory);
   if (!interpreter) return;
-  options.say(fmt::format("{} in {}", interpreter->description, interpreter->module));
+  request.note(fmt::format("{} in {}", interpreter->description, interpreter->module));
   const auto machine = ruby::find_machine(modules, memory, *interpreter);
   if (!machine) {
     ruby_refusal = "no Ruby frames: " + machine.error().message();
@@ -58,7 +58,7 @@ void StackTarget::learn_ruby(const StackOptions& options) {
   }
   ruby = *machine;
   // A part of the time: without fibers, there are still threads.
-  Deadline until = options.deadline;
+  Deadline until = request.deadline;
   const auto now = std::chrono::steady_clock::now();
   until.at = now + std::min<std::chrono::steady_clock::duration>((until.at - now) / 4,
                                                                  std::chrono::seconds(10));
@@ -72,13 +72,12 @@ void StackTarget::learn_ruby(const StackOptions& options) {
   }
 }
 
-Result<std::unique_ptr<StackTarget>> StackTarget::learn(const StackOptions& options) {
-  auto target = std::make_unique<StackTarget>(
-      HA_TRY(Opened::open(options.pid, options.core_file, options.symbols)));
-  if (auto learned = target->learn_fibers(options); !learned) {
+Result<std::unique_ptr<StackTarget>> StackTarget::learn(const Request& request) {
+  auto target = std::make_unique<StackTarget>(HA_TRY(Opened::open(request)));
+  if (auto learned = target->learn_fibers(request); !learned) {
     return target->explain(std::move(learned).error());
   }
-  target->learn_ruby(options);
+  target->learn_ruby(request);
   return target;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "report/collect/opened.h"
-#include "report/deadline.h"
+#include "report/request.h"
 #include "symbols/boehm/layout.h"
 #include "symbols/crystal/fibers.h"
 #include "symbols/crystal/type_table.h"
@@ -13,26 +13,11 @@
 
 namespace heapattach::stacks {
 
-struct StackOptions {
-  pid_t pid = 0;
-  std::string core_file;  // instead of a process; empty: none
-  bool rewind = true;
-  std::optional<std::chrono::milliseconds> max_pause;
-  std::string type_info;  // a file; empty: none
-  SymbolSearch symbols;
-  Deadline deadline;
-  std::function<void(std::string_view)> note;  // called for each step, for -v; may be empty
-
-  void say(std::string_view text) const {
-    if (note) note(text);
-  }
-};
-
 // Everything that is learned about a target, or a core file, before it is stopped for its stacks:
 // the modules of any program, and the layout of fibers in a Crystal program. Never moved.
 class StackTarget : public snapshot::Opened {
  public:
-  static Result<std::unique_ptr<StackTarget>> learn(const StackOptions& options);
+  static Result<std::unique_ptr<StackTarget>> learn(const Request& request);
 
   explicit StackTarget(Opened opened) : Opened(std::move(opened)) {}
   StackTarget(const StackTarget&) = delete;
@@ -50,8 +35,8 @@ class StackTarget : public snapshot::Opened {
   std::string ruby_refusal;  // why there are no Ruby frames; empty: there are, or it is no Ruby
 
  private:
-  Result<void> learn_fibers(const StackOptions& options);
-  void learn_ruby(const StackOptions& options);
+  Result<void> learn_fibers(const Request& request);
+  void learn_ruby(const Request& request);
 };
 
 }  // namespace heapattach::stacks

@@ -15,12 +15,12 @@ namespace {
 
 Result<unwind::Stacks> walk(const StackTarget& target,
                             const HeldStacks& held,
-                            const StackOptions& options) {
+                            const Request& request) {
   unwind::StackLimits limits;
   limits.with_locals = false;
   limits.with_places = true;
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-      options.deadline.at - std::chrono::steady_clock::now());
+      request.deadline.at - std::chrono::steady_clock::now());
   limits.time =
       std::clamp(left / 2, std::chrono::milliseconds(1), std::chrono::milliseconds(30'000));
   types::TypeModel none;
@@ -74,12 +74,12 @@ void add_header(const StackTarget& target, StackReport& report) {
 
 }  // namespace
 
-Result<StackReport> take_stacks(const StackOptions& options) {
-  const auto target = HA_TRY(StackTarget::learn(options));
-  HA_TRY(options.deadline.check("learning about the target"));
-  const auto held = HA_TRY(hold_stacks(*target, options));
-  auto stacks = walk(*target, *held, options);
-  HA_TRY(options.deadline.check("walking the stacks"));
+Result<StackReport> take_stacks(const Request& request) {
+  const auto target = HA_TRY(StackTarget::learn(request));
+  HA_TRY(request.deadline.check("learning about the target"));
+  const auto held = HA_TRY(hold_stacks(*target, request));
+  auto stacks = walk(*target, *held, request);
+  HA_TRY(request.deadline.check("walking the stacks"));
   std::vector<std::string> warnings;
   if (target->core) warnings = snapshot::warnings_of(*target->core, target->modules);
   bool is_partial = !warnings.empty();
@@ -88,7 +88,7 @@ Result<StackReport> take_stacks(const StackOptions& options) {
     is_partial = true;
     stacks = unwind::Stacks{};
   }
-  for (const std::string& text : stacks->notes) options.say(text);
+  for (const std::string& text : stacks->notes) request.note(text);
   std::string no_ruby = target->ruby_refusal;
   if (held->ruby && !*held->ruby) no_ruby = "no Ruby frames: " + held->ruby->error().message();
   if (held->ruby && *held->ruby && held->ruby->value().unread_fibers > 0) {
@@ -109,7 +109,7 @@ Result<StackReport> take_stacks(const StackOptions& options) {
   report.is_partial = is_partial;
   for (const Module& module : target->modules.all()) {
     for (const std::string& text : module.notes()) {
-      options.say(fmt::format("{}: {}", module.path(), text));
+      request.note(fmt::format("{}: {}", module.path(), text));
     }
   }
   return report;

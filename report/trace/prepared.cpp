@@ -9,8 +9,8 @@
 
 namespace heapattach::trace {
 
-Result<Prepared> prepare(pid_t pid, const SymbolSearch& symbols) {
-  snapshot::Opened target = HA_TRY(snapshot::Opened::open(pid, "", symbols));
+Result<Prepared> prepare(const Request& request) {
+  snapshot::Opened target = HA_TRY(snapshot::Opened::open(request));
   boehm::Collector collector = HA_TRY(target.find_collector());
   FoundHooks found = HA_TRY(find_hooks(target.modules, collector, target.memory));
   return Prepared{std::move(target), std::move(collector), std::move(found)};

@@ -26,7 +26,7 @@ struct Prepared {
 };
 
 // Everything but the types. Its error is why the process cannot be traced.
-Result<Prepared> prepare(pid_t pid, const SymbolSearch& symbols);
+Result<Prepared> prepare(const Request& request);
 
 // Adds the types, of Crystal and C++ programs; `type_info` is a file, or empty.
 Result<void> learn_types(const std::string& type_info, Prepared& prepared);

@@ -82,7 +82,7 @@ class Tracing {
     const bool is_exact = options_.every <= 1;
     InstallOptions how{.every = std::max<std::uint64_t>(1, options_.every),
                        .stack_bytes = is_exact ? kShortStackBytes : kStackBytes};
-    if (options_.max_pause) how.max_pause = *options_.max_pause;
+    if (options_.request.max_pause) how.max_pause = *options_.request.max_pause;
     fill_header();
     const auto collections = collections_so_far(prepared_);
     how.on_not_undone = [this](const Error& why) { note_left_in(why); };
@@ -95,17 +95,15 @@ class Tracing {
     // Not before: on a busy machine, the program allocates much while the tracer is put in.
     trace_.header.gc_bytes_at_start = total_bytes(prepared_);
     if (launched_ != nullptr) begin_program();
-    const auto left = std::max<Clock::duration>(options_.deadline.at - Clock::now(), 0s);
+    const auto left = std::max<Clock::duration>(options_.request.deadline.at - Clock::now(), 0s);
     left_ = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::min<Clock::duration>(left, kEndless));
     began_ = monotonic_ns();
     trace_.header.started = rfc3339(WallClock::now());
     trace_.header.entries = installed->entries();
-    if (options_.note) {
-      options_.note(fmt::format("traces {}; the longest stop so far was {:.1f} ms",
-                                fmt::join(installed->entries(), ", "),
-                                milliseconds_of(installed->pause())));
-    }
+    options_.request.note(fmt::format("traces {}; the longest stop so far was {:.1f} ms",
+                                      fmt::join(installed->entries(), ", "),
+                                      milliseconds_of(installed->pause())));
     Recording recording(target, prepared_.target.modules, options_.depth, began_);
     recording.set_types(std::move(prepared_.types));
     FiberWatch fibers(prepared_);
@@ -192,7 +190,7 @@ class Tracing {
     recording.set_end(until);
     auto next_report = begin + kBetweenReports;
     auto last_progress = begin;
-    while (Clock::now() < until && !options_.deadline.is_interrupted()) {
+    while (Clock::now() < until && !options_.request.deadline.is_interrupted()) {
       ring.beat();
       installed.look_at_stacks();
       const auto now = Clock::now();
@@ -253,7 +251,7 @@ class Tracing {
     so_far.header.gc_bytes_at_start.reset();
     so_far.header.duration_ns = static_cast<std::uint64_t>(progress.elapsed.count());
     so_far.header.drops = progress.drops;
-    if (!recording.show(so_far, shown_)) return !options_.deadline.is_interrupted();
+    if (!recording.show(so_far, shown_)) return !options_.request.deadline.is_interrupted();
     progress.waiting = recording.waiting();
     options_.on_trace(progress, so_far, shown_.cells());
     installed.ring().beat();
@@ -290,10 +288,8 @@ class Tracing {
           "none could be set");
     }
     const auto removed = installed.leave();
-    if (options_.note) {
-      options_.note(
-          fmt::format("the longest stop was {:.1f} ms", milliseconds_of(installed.pause())));
-    }
+    options_.request.note(
+        fmt::format("the longest stop was {:.1f} ms", milliseconds_of(installed.pause())));
     if (!removed) {
       note_left_in(removed.error());
     } else if (!removed->is_whole) {
@@ -357,22 +353,22 @@ class Tracing {
 
 Result<Trace> take_trace_of_program(const TraceOptions& options) {
   Launched program = HA_TRY(Launched::start(options.command));
+  Request of_program = options.request;
+  of_program.pid = program.pid();
   std::optional<Prepared> prepared;
   HA_TRY(program.run_until(
       [&]() -> Result<void> {
-        auto done = prepare(program.pid(), options.symbols);
+        auto done = prepare(of_program);
         if (!done) return done.error();
         prepared.emplace(std::move(done).value());
         return {};
       },
       kUntilCollector));
-  HA_TRY(learn_types(options.type_info, *prepared));
+  HA_TRY(learn_types(options.request.type_info, *prepared));
   auto trace = Tracing(options, *prepared, &program).run();
   const auto end = program.end();
-  if (options.warn) {
-    options.warn(end ? fmt::format("the program {}", *end)
-                     : fmt::format("the program runs on, as process {}", program.pid()));
-  }
+  options.request.warn(end ? fmt::format("the program {}", *end)
+                           : fmt::format("the program runs on, as process {}", program.pid()));
   return trace;
 }
 
@@ -380,15 +376,15 @@ Result<Trace> take_trace_of_program(const TraceOptions& options) {
 
 Result<Trace> take_trace(const TraceOptions& options) {
   if (!options.command.empty()) return take_trace_of_program(options);
-  auto ready = prepare(options.pid, options.symbols);
+  auto ready = prepare(options.request);
   if (!ready && ready.error().kind == ErrorKind::Unsupported && ready.error().advice.empty()) {
     // Other reports do without a collector.
     return std::move(ready).error().advise(
         "a program that uses libgc, or --watch, which also reads malloc's heap");
   }
   Prepared prepared = HA_TRY(std::move(ready));
-  HA_TRY(learn_types(options.type_info, prepared));
-  HA_TRY(options.deadline.check("learning about the target"));
+  HA_TRY(learn_types(options.request.type_info, prepared));
+  HA_TRY(options.request.deadline.check("learning about the target"));
   return Tracing(options, prepared, nullptr).run();
 }
 
@@ -396,8 +392,8 @@ double expected_cost(double bytes_per_second, std::uint64_t every) {
   return bytes_per_second / static_cast<double>(every) * kSecondsPerSample;
 }
 
-Result<TraceFacts> trace_facts(pid_t pid, const SymbolSearch& symbols) {
-  const Prepared prepared = HA_TRY(prepare(pid, symbols));
+Result<TraceFacts> trace_facts(const Request& request) {
+  const Prepared prepared = HA_TRY(prepare(request));
   const Disassembler disassembler = HA_TRY(Disassembler::open());
   const Hooks& hooks = prepared.found.hooks;
   TraceFacts facts;

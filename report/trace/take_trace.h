@@ -11,10 +11,9 @@
 #include <sys/types.h>
 
 #include "attach/base/result.h"
-#include "report/deadline.h"
+#include "report/request.h"
 #include "report/trace/cells.h"
 #include "report/trace/trace.h"
-#include "symbols/elf/module.h"
 
 // Records which code of a process allocates.
 namespace heapattach::trace {
@@ -30,25 +29,17 @@ struct TraceProgress {
 };
 
 struct TraceOptions {
-  pid_t pid = 0;
-  std::vector<std::string> command;  // a program to start instead
+  const Request& request;                 // its deadline is that of all, the recording included
+  std::vector<std::string> command = {};  // a program to start instead of the process
   std::uint64_t every = std::uint64_t{512} << 10;
   std::chrono::milliseconds length{30'000};  // 0: until the process exits
   std::size_t depth = 0;                     // innermost frames that are kept; 0: all
-  std::optional<std::chrono::milliseconds> max_pause;
-  std::string type_info;  // a file; empty: none
-  SymbolSearch symbols;
-  Deadline deadline;  // of all, the recording included
-  // Called for each step with its reason, for -v. May be empty.
-  std::function<void(std::string_view)> note;
-  // Called with what the user should know at once; what concerns the result is in Header::warnings.
-  std::function<void(std::string_view)> warn;
   // Called a few times a second while the recording runs.
-  std::function<void(const TraceProgress&)> on_progress;
+  std::function<void(const TraceProgress&)> on_progress = {};
   // Called about each second with the trace so far, and its cells by `live_parts` in place of its
   // events. May be empty: making it takes time.
-  std::function<void(const TraceProgress&, const Trace&, std::vector<Cell>)> on_trace;
-  CellParts live_parts;
+  std::function<void(const TraceProgress&, const Trace&, std::vector<Cell>)> on_trace = {};
+  CellParts live_parts = {};
 };
 
 // Puts the tracer into the process, records for that long, or until the user asks us to end, and
@@ -68,6 +59,6 @@ struct TraceFacts {
 // The share of one processor that the samples of a trace take, about.
 [[nodiscard]] double expected_cost(double bytes_per_second, std::uint64_t every);
 // Its error is why the process cannot be traced.
-Result<TraceFacts> trace_facts(pid_t pid, const SymbolSearch& symbols);
+Result<TraceFacts> trace_facts(const Request& request);
 
 }  // namespace heapattach::trace

@@ -18,11 +18,12 @@ struct Script {
   int waits = 0;
   int fresh_starts = 0;
   std::string notes = {};
-  snapshot::TakeOptions options = {};
+  Request request = {};
+  snapshot::TakeOptions options{request};
 
   Result<void> run(Hold asked, Hold first) {
     options.hold = asked;
-    options.note = [this](std::string_view text) { notes += text; };
+    request.on_step = [this](std::string_view text) { notes += text; };
     return hold_attempts(first, options,
                          {[this](Hold hold, bool is_last) {
                             REQUIRE(holds.size() < results.size());
@@ -82,7 +83,7 @@ TEST_CASE("another error of a clone ends the attempts, and so does any error of 
 
 TEST_CASE("no attempt is made after the deadline") {
   Script script{.results = {false, true}};
-  script.options.deadline.at = std::chrono::steady_clock::time_point::min();
+  script.request.deadline.at = std::chrono::steady_clock::time_point::min();
   const auto late = script.run(Hold::Freeze, Hold::Freeze);
   REQUIRE_FALSE(late);
   CHECK(late.error().kind == ErrorKind::Timeout);

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "attach/stop/freeze.h"
+#include "report/request.h"
+#include "symbols/elf/module.h"
+
+namespace heapattach::snapshot {
+
+struct SeenMemory;
+class WaitReader;
+
+// How the target is held while its heap is copied.
+enum class Hold : std::uint8_t {
+  Freeze,   // every thread is stopped
+  Clone,    // every thread is stopped until a copy of the process is made, and that copy is read
+  Auto,     // one of these two, depending on the expected pause
+  Nothing,  // read while it runs: may be inconsistent, and is marked so
+};
+
+// Which heap of the target to read.
+enum class HeapChoice : std::uint8_t {
+  Auto,    // the collector's, if there is one; otherwise malloc's
+  Gc,      // the collector's
+  Malloc,  // that of glibc's malloc
+  Both,    // the collector's and malloc's, with the references between them
+};
+
+// What to put into a snapshot of a heap, and how to take it.
+struct TakeOptions {
+  const Request& request;
+  // The threads of a process that the caller holds stopped until the snapshot is taken; null: it is
+  // held as `hold` says.
+  const std::vector<FrozenThread>* held = nullptr;
+  Hold hold = Hold::Freeze;
+  HeapChoice heap = HeapChoice::Auto;
+  // Whether the process has a heap that someone else reads, so that Auto does not take malloc's.
+  // May be empty.
+  std::function<bool(const Modules&, const MemoryReader&)> has_another_heap = {};
+  bool with_unreachable = false;  // include unreachable objects
+  bool with_objects = true;       // list each object; otherwise count those that are alike
+  bool with_edges = true;         // keep edges and roots; requires objects
+  bool with_contents = false;     // keep all bytes of the objects; requires edges
+  std::size_t value_bytes = 0;    // of texts and numbers; 0: keep no values
+  bool texts_only = false;        // keep texts in full and no other values, whatever value_bytes is
+  // Finds what threads and fibers wait for, if edges are kept; null: not examined.
+  const WaitReader* waits = nullptr;
+  // Called with the resident memory, recorded while the process was held. May be empty: then it is
+  // not recorded.
+  std::function<void(const SeenMemory&)> on_memory = {};
+};
+
+}  // namespace heapattach::snapshot
