@@ -185,6 +185,7 @@ Result<bool> copy_clone(const Target& target,
   if (!clone.is_whole()) copied = explain_death(clone);
   if (copied && *copied && in_passing) {
     held.clone = std::move(clone);
+    held.alone.emplace();
     return true;
   }
   if (const auto ended = clone.end(); !ended) options.request.note(ended.error().message());
@@ -282,6 +283,7 @@ Result<void> finish_reading(HeldHeap& held, const TakeOptions& options) {
   if (!held.clone->is_whole()) read = explain_death(*held.clone);
   if (const auto ended = held.clone->end(); !ended) options.request.note(ended.error().message());
   held.clone.reset();
+  held.alone.reset();
   held.capture.window()->forget();
   return read;
 }

@@ -11,6 +11,7 @@
 #include "report/collect/memory_account.h"
 #include "report/collect/target.h"
 #include "report/collect/wait_reader.h"
+#include "report/parallel.h"
 #include "symbols/heap/blocks.h"
 #include "symbols/malloc/heap.h"
 
@@ -31,6 +32,9 @@ struct HeldHeap {
   explicit HeldHeap(Arena arena) : capture(std::move(arena)) {}
 
   std::optional<Clone> clone;  // the capture's window shows its heap
+  // With a clone: each access to memory that is not here stops all threads for a moment, to change
+  // the window.
+  std::optional<WithOneWorker> alone;
   Capture capture;
   heap::BlockIndex index;
   boehm::Counters counters;

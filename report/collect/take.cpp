@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -19,7 +18,6 @@
 #include "report/collect/target.h"
 #include "report/collect/traced_heap.h"
 #include "report/model/counts.h"
-#include "report/parallel.h"
 #include "symbols/boehm/marking_rules.h"
 #include "symbols/heap/live_set.h"
 #include "symbols/unwind/stacks.h"
@@ -67,6 +65,76 @@ unwind::Stacks find_stacks(const TakeOptions& options, Target& target, const Hel
   return std::move(*found);
 }
 
+void note_copy(const Request& request, const HeldHeap& held) {
+  request.note(fmt::format("copied {} blocks; {} threads were held for {:.1f} ms",
+                           held.index.blocks.size(), held.freeze.threads.size(),
+                           std::chrono::duration<double, std::milli>(held.freeze.pause).count()));
+}
+
+void add_guesses(const TracedHeap& traced, Header& header) {
+  const auto guessed = boehm::count_guesses(*traced.heap, traced.found.live);
+  if (guessed.objects > 0) header.marked_conservatively = {guessed.objects, guessed.bytes};
+}
+
+std::vector<types::Variable> variables_of(const Target& target, const unwind::Stacks& stacks) {
+  std::vector<types::Variable> variables = target.types.globals;
+  variables.insert(variables.end(), stacks.locals.begin(), stacks.locals.end());
+  return variables;
+}
+
+// Adds rows for the objects whose types the data of a runtime show.
+void name_objects(const HeldHeap& held,
+                  const TracedHeap& traced,
+                  const heap::ObjectSet& listed,
+                  Target& target) {
+  const heap::ObjectSet of_collector = traced.of_collector(listed);
+  target.rows.add_named(runtimes::name_objects(
+      target.runtimes, traced.found.own,
+      runtimes::HeapView(*traced.heap, of_collector, held.map, held.capture, target.memory)));
+}
+
+// Lists the objects, or counts those that are alike, and adds the values that are wanted.
+void join_contents(const JoinSources& sources,
+                   const heap::ObjectSet& live,
+                   const TakeOptions& options,
+                   HeldHeap& held,
+                   Snapshot& snapshot) {
+  if (options.with_objects) {
+    options.request.begin("listing objects and references");
+    // Without references and texts, no contents are needed any more: the list is made where the
+    // copy was.
+    const bool needs_contents = options.with_edges || options.texts_only || options.with_contents;
+    if (!needs_contents) held.capture.release();
+    join_objects(sources, live, snapshot);
+  } else {
+    options.request.begin("counting objects");
+    join_counts(sources, live, snapshot);
+  }
+  if (const std::uint64_t conflicts = sources.typing.conflicts(); conflicts > 0) {
+    options.request.note(
+        fmt::format("{} pointers contradict the types of their objects", conflicts));
+  }
+  if (options.texts_only) {
+    join_texts(sources, snapshot);
+  } else if (options.with_edges && options.value_bytes != 0) {
+    join_values(sources, options.value_bytes, snapshot);
+  }
+}
+
+// Adds the references between the objects, and those from stacks and roots.
+void join_references(const JoinSources& sources,
+                     const RootSources& from,
+                     const unwind::Stacks& stacks,
+                     const TakeOptions& options,
+                     Snapshot& snapshot) {
+  join_edges(sources, snapshot);
+  snapshot.header.typed = count_objects(snapshot).typed;
+  join_stacks(stacks, from.target.modules, snapshot);
+  join_roots(from, snapshot);
+  const WaitReader* const waits = wait_reader(options);
+  if (waits != nullptr) waits->join_objects(from.target, from.held, snapshot);
+}
+
 // If a clone ended too early, freezes the target instead, if we may choose.
 Result<Snapshot> without_clone(const TakeOptions& options, const Error& error) {
   if (options.hold != Hold::Auto) return error;
@@ -91,81 +159,42 @@ class KeptHeap final : public MemoryReader {
 }  // namespace
 
 Result<Snapshot> take_snapshot(const TakeOptions& options) {
-  options.request.begin("reading symbols and types");
+  const Request& request = options.request;
+  request.begin("reading symbols and types");
   const auto target = HA_TRY(Target::learn(options));
-  HA_TRY(options.request.deadline.check("learning about the target"));
-
-  options.request.begin("copying the heap");
+  HA_TRY(request.deadline.check("learning about the target"));
+  request.begin("copying the heap");
   auto held = HA_TRY(hold_and_copy(*target, options));
-  options.request.note(
-      fmt::format("copied {} blocks; {} threads were held for {:.1f} ms", held->index.blocks.size(),
-                  held->freeze.threads.size(),
-                  std::chrono::duration<double, std::milli>(held->freeze.pause).count()));
-
+  note_copy(request, *held);
   if (options.on_memory && held->memory) options.on_memory(*held->memory);
 
-  // Each access to memory that is not here stops all threads for a moment, to change the window.
-  std::optional<WithOneWorker> alone;
-  if (held->clone) alone.emplace();
-  options.request.begin("walking the stacks");
+  request.begin("walking the stacks");
   const unwind::Stacks stacks = find_stacks(options, *target, *held);
   Snapshot snapshot;
   join_threads(*target, *held, stacks, wait_reader(options), snapshot);
-  std::vector<types::Variable> variables = target->types.globals;
-  variables.insert(variables.end(), stacks.locals.begin(), stacks.locals.end());
-  options.request.begin("tracing the heap");
+  request.begin("tracing the heap");
   const TracedHeap traced = HA_TRY(trace_heap(*target, *held, options));
-  const heap::Heap& heap = *traced.heap;
-  const heap::LiveSet& found = traced.found;
-  HA_TRY(options.request.deadline.check("tracing the heap"));
-
+  HA_TRY(request.deadline.check("tracing the heap"));
   fill_header(*target, *held, options, snapshot);
-  if (const auto guessed = boehm::count_guesses(heap, found.live); guessed.objects > 0) {
-    snapshot.header.marked_conservatively = {guessed.objects, guessed.bytes};
-  }
+  add_guesses(traced, snapshot.header);
   const heap::ObjectSet live = traced.live();
-  const heap::ObjectSet listed = options.with_unreachable ? objects_in_use(heap, found) : live;
-  const ObjectOrder order(heap, listed);
-  const heap::ObjectSet of_collector = traced.of_collector(listed);
-  target->rows.add_named(runtimes::name_objects(
-      target->runtimes, found.own,
-      runtimes::HeapView(heap, of_collector, held->map, held->capture, target->memory)));
-  options.request.begin(fmt::format("typing {} objects", order.size()));
-  const Typing typing(heap, order, held->capture, target->rows, variables);
-  const JoinSources sources{heap, order, target->rows, typing};
+  const heap::ObjectSet listed =
+      options.with_unreachable ? objects_in_use(*traced.heap, traced.found) : live;
+  const ObjectOrder order(*traced.heap, listed);
+  name_objects(*held, traced, listed, *target);
+  request.begin(fmt::format("typing {} objects", order.size()));
+  const Typing typing(*traced.heap, order, held->capture, target->rows,
+                      variables_of(*target, stacks));
   if (const auto read = finish_reading(*held, options); !read) {
     return without_clone(options, read.error());
   }
-  alone.reset();
+
   mark_partial(*target, *held, traced, snapshot);
-  if (options.with_objects) {
-    options.request.begin("listing objects and references");
-    // Without references and texts, no contents are needed any more: the list is made where the
-    // copy was.
-    const bool needs_contents = options.with_edges || options.texts_only || options.with_contents;
-    if (!needs_contents) held->capture.release();
-    join_objects(sources, live, snapshot);
-  } else {
-    options.request.begin("counting objects");
-    join_counts(sources, live, snapshot);
-  }
-  if (typing.conflicts() > 0) {
-    options.request.note(
-        fmt::format("{} pointers contradict the types of their objects", typing.conflicts()));
-  }
-  if (options.texts_only) {
-    join_texts(sources, snapshot);
-  } else if (options.with_edges && options.value_bytes != 0) {
-    join_values(sources, options.value_bytes, snapshot);
-  }
+  const JoinSources sources{*traced.heap, order, target->rows, typing};
+  join_contents(sources, live, options, *held, snapshot);
   if (options.with_edges) {
-    join_edges(sources, snapshot);
-    snapshot.header.typed = count_objects(snapshot).typed;
-    join_stacks(stacks, target->modules, snapshot);
     const FrameFinder frames(stacks, target->types);
-    join_roots({*target, *held, traced, order, frames}, snapshot);
-    const WaitReader* const waits = wait_reader(options);
-    if (waits != nullptr) waits->join_objects(*target, *held, snapshot);
+    join_references(sources, {*target, *held, traced, order, frames}, stacks, options, snapshot);
   }
   if (held->malloc) name_by_size(snapshot);
   if (options.with_contents) snapshot.contents = std::make_shared<KeptHeap>(std::move(held));
