@@ -1,11 +1,14 @@
 #include "report/collect/join_values.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <utility>
+#include <vector>
 
-#include "report/collect/text_lengths.h"
+#include "report/collect/join.h"
 #include "report/typing/block_ranges.h"
 #include "report/typing/value_plan.h"
 #include "symbols/text/utf8.h"
@@ -13,6 +16,73 @@
 namespace heapattach::snapshot {
 
 namespace {
+
+// The lengths of the texts in std::string buffers. A buffer does not contain its length, and its
+// text may contain a NUL, but the word after the pointer to the buffer has the length. It is used
+// only if a text of that length ends in a NUL. Buffers whose strings are not in an object (but in a
+// global, or on a stack) have no length here.
+class TextLengths {
+ public:
+  // `snapshot` must have its objects and types.
+  TextLengths(const JoinSources& from, const Snapshot& snapshot);
+
+  // The length for the object with this number in the heap.
+  [[nodiscard]] std::optional<std::uint64_t> of(std::uint64_t number) const;
+
+ private:
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> lengths_;  // by number, longest last
+};
+
+using Length = std::pair<std::uint64_t, std::uint64_t>;
+
+std::vector<bool> rows_of_buffers(const Snapshot& snapshot) {
+  std::vector<bool> are_buffers;
+  are_buffers.reserve(snapshot.types.size());
+  for (const Type& type : snapshot.types) are_buffers.push_back(type.holder == "std::string");
+  return are_buffers;
+}
+
+// Learns from an object's words about buffers whose beginnings they point to.
+template <class IsBuffer>
+void look_at(const heap::Heap& heap,
+             heap::ObjectRef ref,
+             const IsBuffer& is_buffer,
+             std::vector<Length>& lengths) {
+  heap.for_each_edge(ref, [&](std::uint64_t offset_words, heap::ObjectRef to) {
+    if (heap.word_at(ref, offset_words * 8) != heap.address(to).value || !is_buffer(to)) return;
+    const auto length = heap.word_at(ref, offset_words * 8 + 8);
+    const auto text = heap.contents(to);
+    if (!length || *length >= text.size() || text[*length] != std::byte{0}) return;
+    lengths.emplace_back(heap.number(to), *length);
+  });
+}
+
+TextLengths::TextLengths(const JoinSources& from, const Snapshot& snapshot) {
+  const std::vector<bool> are_buffers = rows_of_buffers(snapshot);
+  if (std::find(are_buffers.begin(), are_buffers.end(), true) == are_buffers.end()) return;
+  const heap::Heap& heap = from.heap;
+  const auto is_buffer = [&](heap::ObjectRef ref) {
+    const auto index = from.order.index_of(ref);
+    return index && are_buffers[snapshot.objects[*index].type];
+  };
+  std::vector<std::vector<Length>> pieces(heap.blocks().size() / kBlocksAtATime + 1);
+  for_block_ranges(heap, [&](std::uint32_t first, std::uint32_t last) {
+    std::vector<Length>& lengths = pieces[first / kBlocksAtATime];
+    heap::for_each_object(heap, from.order.listed(), first, last,
+                          [&](heap::ObjectRef ref) { look_at(heap, ref, is_buffer, lengths); });
+  });
+  for (const std::vector<Length>& piece : pieces) {
+    lengths_.insert(lengths_.end(), piece.begin(), piece.end());
+  }
+  std::sort(lengths_.begin(), lengths_.end());
+}
+
+std::optional<std::uint64_t> TextLengths::of(std::uint64_t number) const {
+  const auto behind = std::partition_point(lengths_.begin(), lengths_.end(),
+                                           [&](const Length& one) { return one.first <= number; });
+  if (behind == lengths_.begin() || (behind - 1)->first != number) return std::nullopt;
+  return (behind - 1)->second;
+}
 
 constexpr std::size_t kCrystalText = 12;  // of the text in a String
 constexpr std::size_t kNimText = 16;      // of the text in Nim's string

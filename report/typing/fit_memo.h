@@ -4,11 +4,25 @@
 #include <cstdint>
 
 #include "report/typing/claim_fit.h"
-#include "report/typing/type_cells.h"
 #include "report/typing/typing_plan.h"
 #include "symbols/heap/heap.h"
 
 namespace heapattach::snapshot {
+
+// The type of each object slot: a rank and a row in 32 bits. A higher value is better; 0 means
+// none.
+class TypeCells {
+ public:
+  static std::uint32_t encode(Rank rank, TypeIndex row) {
+    return static_cast<std::uint32_t>(rank) << kRowBits | (kRowMask - row);
+  }
+  static Rank rank_of(std::uint32_t cell) { return static_cast<Rank>(cell >> kRowBits); }
+  static TypeIndex row_of(std::uint32_t cell) { return kRowMask - (cell & kRowMask); }
+
+ private:
+  static constexpr unsigned kRowBits = 29;
+  static constexpr std::uint32_t kRowMask = (1U << kRowBits) - 1;
+};
 
 // Caches how claims fit objects of a size and kind. A heap has few such pairs, and computing the
 // fit takes longer than everything else that is done with a pointer.
@@ -46,7 +60,15 @@ class FitMemo {
 
   [[nodiscard]] Entry work_out(std::uint64_t key,
                                std::uint32_t number,
-                               const heap::Block& block) const;
+                               const heap::Block& block) const {
+    const Claim& claim = plan_.claim(number);
+    const Fit found = fit(claim, block, 0, rows_);
+    if (found.rank == Rank::None) return {key, 0, 0, false, false};
+    const bool is_plain =
+        !may_be_no_text(claim, found, block, rows_) && !may_be_single(claim, found, block);
+    return {key, TypeCells::encode(found.rank, found.row), found.row, is_plain,
+            plan_.of_row(found.row).has_claims() && !block.is_atomic()};
+  }
 
   const TypeRows& rows_;
   const TypingPlan& plan_;
