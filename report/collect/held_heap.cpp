@@ -14,7 +14,7 @@
 #include "report/collect/hold_attempts.h"
 #include "report/collect/malloc_heap.h"
 #include "report/collect/pause.h"
-#include "symbols/boehm/heap_memory.h"
+#include "symbols/heap/heap_memory.h"
 
 namespace heapattach::snapshot {
 
@@ -38,7 +38,7 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   std::uint64_t mapped = 0;
   for (const Mapping& mapping : target.map.mappings()) {
     const bool is_left_out = mapping.range.bytes > kLargestMapping;
-    if (boehm::may_hold_heap(mapping) && !is_left_out) mapped += mapping.range.bytes;
+    if (heap::may_hold_heap(mapping) && !is_left_out) mapped += mapping.range.bytes;
   }
   // Memory that it leaves out is not copied, however much that is.
   if (target.core) mapped = std::min(mapped, target.core->stored_bytes());

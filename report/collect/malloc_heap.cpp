@@ -11,10 +11,11 @@
 
 #include "attach/base/page.h"
 #include "attach/memory/resident.h"
+#include "symbols/boehm/collector_lists.h"
+#include "symbols/heap/by_hand.h"
+#include "symbols/heap/joined.h"
+#include "symbols/heap/ranges.h"
 #include "symbols/malloc/allocators.h"
-#include "symbols/malloc/both.h"
-#include "symbols/malloc/collector_lists.h"
-#include "symbols/malloc/live.h"
 
 namespace heapattach::snapshot {
 
@@ -76,7 +77,7 @@ class CopyPlan {
       : target_(target), process_(process), constants_(std::move(constants)) {}
 
   void add(const Mapping& mapping) {
-    if (glibc::may_hold_chunks(mapping)) {
+    if (heap::may_hold_allocations(mapping)) {
       add_writable(mapping);
     } else if (may_have_been_written(mapping)) {
       if (mapping.range.bytes > kLargestMapping) return leave_out(mapping);
@@ -154,7 +155,7 @@ std::vector<Range> constants_of(const Modules& modules, const MemoryMap& map) {
   for (const Module& module : modules.all()) {
     const auto relro = module.relro();
     const Mapping* mapping = relro ? map.find(relro->start) : nullptr;
-    if (mapping == nullptr || !mapping->readable || glibc::may_hold_chunks(*mapping)) continue;
+    if (mapping == nullptr || !mapping->readable || heap::may_hold_allocations(*mapping)) continue;
     const RemoteAddr end = std::min(relro->end(), mapping->range.end());
     constants.push_back({relro->start, (end - relro->start) & ~std::uint64_t{7}});
   }
@@ -166,14 +167,14 @@ std::vector<Range> constants_of(const Modules& modules, const MemoryMap& map) {
 std::vector<Range> places_for_chunks(const MemoryMap& map, std::span<const Range> collector) {
   std::vector<Range> places;
   for (const Mapping& mapping : map.mappings()) {
-    const bool may_hold = glibc::may_hold_chunks(mapping) && mapping.is_anonymous() &&
+    const bool may_hold = heap::may_hold_allocations(mapping) && mapping.is_anonymous() &&
                           mapping.path != "[stack]" && mapping.writable;
     if (!may_hold) continue;
     if (mapping.path == "[heap]") {
       places.push_back(mapping.range);
       continue;
     }
-    const std::vector<Range> parts = glibc::without(mapping.range, collector);
+    const std::vector<Range> parts = heap::without(mapping.range, collector);
     places.insert(places.end(), parts.begin(), parts.end());
   }
   return places;
@@ -265,7 +266,7 @@ void note_uncopied(const Process& process, MallocCopy& copy) {
   std::uint64_t bytes = 0;
   for (const Range& range : ranges_with_flags(*smaps, kFlags)) {
     const Mapping* mapping = map->find(range.start);
-    if (mapping != nullptr && glibc::may_hold_chunks(*mapping)) bytes += range.bytes;
+    if (mapping != nullptr && heap::may_hold_allocations(*mapping)) bytes += range.bytes;
   }
   if (bytes == 0) return;
   copy.unread.push_back(
@@ -276,14 +277,14 @@ void note_uncopied(const Process& process, MallocCopy& copy) {
 
 Result<void> read_malloc_heap(const Target& target, HeldHeap& held) {
   const std::vector<Range> collector =
-      target.is_both ? glibc::memory_of(held.index) : std::vector<Range>{};
+      target.is_both ? heap::memory_of(held.index) : std::vector<Range>{};
   const std::vector<Range> anonymous = places_for_chunks(held.map, collector);
   const std::vector<Range> data = data_of(target.modules);
   const std::vector<RemoteAddr> threads = thread_pointers(held.freeze.threads);
   const MallocCopy& copy = held.malloc_copy;
   // A collector may get memory by moving the break, among malloc's.
   const std::vector<Range> foreign =
-      target.is_both ? glibc::joined(with_headers(collector, held.index)) : std::vector<Range>{};
+      target.is_both ? heap::joined(with_headers(collector, held.index)) : std::vector<Range>{};
   auto found = glibc::read_heap(held.capture, {data, anonymous, threads, copy.touched, foreign});
   if (!found) return glibc::explain_missing(target.modules, std::move(found).error());
   glibc::Heap heap = std::move(found).value();
@@ -302,14 +303,16 @@ Result<void> read_malloc_heap(const Target& target, HeldHeap& held) {
     const std::vector<Range>& headers = held.index.headers;
     heap.states.insert(heap.states.end(), headers.begin(), headers.end());
     const auto lists =
-        glibc::collector_lists(held.capture, target.collector_data, target.collector.kinds,
+        boehm::collector_lists(held.capture, target.collector_data, target.collector.kinds,
                                held.index, held.freeze.threads);
     heap.states.insert(heap.states.end(), lists.begin(), lists.end());
   }
   std::vector<Range> constants = constants_of(target.modules, held.map);
   constants.insert(constants.end(), copy.written.begin(), copy.written.end());
+  std::vector<Range> own = heap.claimed;
+  own.insert(own.end(), heap.states.begin(), heap.states.end());
   (target.is_both ? held.malloc_roots : held.roots) =
-      glibc::find_roots(heap, held.map, constants, copy.touched, held.freeze.threads);
+      heap::find_roots(own, held.map, constants, copy.touched, held.freeze.threads);
   held.malloc = std::move(heap);
   return {};
 }

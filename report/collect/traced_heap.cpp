@@ -1,5 +1,6 @@
 #include "report/collect/traced_heap.h"
 
+#include <array>
 #include <string>
 #include <utility>
 
@@ -13,7 +14,7 @@
 #include "symbols/boehm/live.h"
 #include "symbols/boehm/marking_rules.h"
 #include "symbols/boehm/stack_bases.h"
-#include "symbols/malloc/live.h"
+#include "symbols/heap/by_hand.h"
 
 namespace heapattach::snapshot {
 
@@ -129,8 +130,8 @@ heap::LiveSet find_live(const Target& target,
                         const TakeOptions& options,
                         heap::Heap& heap) {
   if (target.is_malloc) {
-    return glibc::find_live(heap, held.capture, held.roots, held.freeze.threads,
-                            workers_for(heap.blocks().size()));
+    return heap::find_reachable(heap, held.capture, held.roots, held.freeze.threads,
+                                workers_for(heap.blocks().size()));
   }
   boehm::follow(heap, boehm::read_marking_rules(heap, target.collector, target.collector_data,
                                                 held.capture, target.memory));
@@ -142,16 +143,18 @@ heap::LiveSet find_live(const Target& target,
 
 // Puts malloc's heap beside the collector's, which was traced before.
 Result<void> add_malloc(const HeldHeap& held, const heap::Heap& collector, TracedHeap& traced) {
-  traced.blocks = std::make_unique<const glibc::BothBlocks>(
-      HA_TRY(glibc::join_blocks(held.index, held.malloc->index)));
+  const std::array<heap::Part, 2> parts{
+      {{"the collector's", &held.index}, {"malloc's", &held.malloc->index}}};
+  traced.blocks = std::make_unique<const heap::JoinedBlocks>(HA_TRY(heap::join_blocks(parts)));
   heap::Shape shape = collector.shape();
   shape.shares_pages = true;
   auto heap =
       std::make_unique<heap::Heap>(traced.blocks->index, shape, held.capture, collector.rules());
   heap->hide({collector.hidden().begin(), collector.hidden().end()});
-  traced.found = glibc::renumber(std::move(traced.found), collector, *heap, *traced.blocks);
-  traced.beside = glibc::find_live_beside(traced.found, *heap, held.capture, held.malloc_roots,
-                                          held.freeze.threads, workers_for(heap->blocks().size()));
+  traced.found =
+      heap::renumber(std::move(traced.found), collector, *heap, traced.blocks->places[0]);
+  traced.beside = heap::find_live_beside(traced.found, *heap, held.capture, held.malloc_roots,
+                                         held.freeze.threads, workers_for(heap->blocks().size()));
   traced.heap = std::move(heap);
   return {};
 }

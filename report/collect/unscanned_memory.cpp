@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "report/collect/stale_words.h"
+#include "symbols/boehm/collector_lists.h"
 #include "symbols/boehm/roots.h"
 #include "symbols/heap/roots.h"
-#include "symbols/malloc/collector_lists.h"
 
 namespace heapattach::snapshot {
 
@@ -41,7 +41,7 @@ std::vector<Range> of_collector(const Target& target, const HeldHeap& held) {
   }
   add(held.index.free, ranges);
   add(held.index.headers, ranges);
-  add(glibc::collector_lists(held.capture, target.collector_data, target.collector.kinds,
+  add(boehm::collector_lists(held.capture, target.collector_data, target.collector.kinds,
                              held.index, held.freeze.threads),
       ranges);
   return merged(std::move(ranges));

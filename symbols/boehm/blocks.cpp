@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "symbols/boehm/bounded_blocks.h"
-#include "symbols/boehm/heap_memory.h"
 #include "symbols/heap/blocks.h"
+#include "symbols/heap/heap_memory.h"
 
 // The index is read in three steps, each in large batches, because the target is stopped all the
 // while:
@@ -52,7 +52,7 @@ class Readable {
  public:
   explicit Readable(const MemoryMap& map) {
     for (const Mapping& mapping : map.mappings()) {
-      if (!may_hold_heap(mapping)) continue;
+      if (!heap::may_hold_heap(mapping)) continue;
       total_ += mapping.range.bytes;
       if (!ranges_.empty() && ranges_.back().end() == mapping.range.start) {
         ranges_.back().bytes += mapping.range.bytes;

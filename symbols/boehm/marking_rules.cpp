@@ -6,6 +6,7 @@
 #include <span>
 #include <unordered_set>
 
+#include "symbols/boehm/blocks.h"
 #include "symbols/boehm/collector.h"
 #include "symbols/boehm/kinds.h"
 #include "symbols/heap/mark.h"
@@ -232,6 +233,13 @@ void MarkingRules::narrow(const heap::Heap& heap,
   if (!description) return;
   words.is_guess = *description != 0 && !follow_array(heap, *description, words);
   if (*description == 0) words.pattern = {};  // on a free list
+}
+
+// Such an object differs from a free slot in the low bits of its first word.
+bool MarkingRules::may_use_dead(const heap::Heap& heap, heap::ObjectRef ref) const {
+  constexpr unsigned kDisclaims = kHasDisclaim | kMarkUnconditionally;
+  return (heap.blocks()[ref.block].flags & kDisclaims) != 0 &&
+         (heap.word_at(ref, 0).value_or(0) & 3) != 0;
 }
 
 MarkingRules read_marking_rules(const heap::Heap& heap,

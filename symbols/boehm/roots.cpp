@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "symbols/heap/ranges.h"
 #include "symbols/heap/roots.h"
 
 namespace heapattach::boehm {

@@ -11,7 +11,7 @@
 
 #include "attach/base/word.h"
 #include "symbols/boehm/check_layout.h"
-#include "symbols/boehm/heap_memory.h"
+#include "symbols/heap/heap_memory.h"
 
 // The top index is an array of 2048 pointers in bss. Nearly all point to the shared empty bottom
 // index, which is all zero. Each of the others points to a bottom index whose key ends in the bits
@@ -55,7 +55,7 @@ class AnonymousMemory {
  public:
   explicit AnonymousMemory(const MemoryMap& map) {
     for (const Mapping& mapping : map.mappings()) {
-      if (!mapping.is_anonymous() || !may_hold_heap(mapping)) continue;
+      if (!mapping.is_anonymous() || !heap::may_hold_heap(mapping)) continue;
       if (!ranges_.empty() && ranges_.back().end() == mapping.range.start) {
         ranges_.back().bytes += mapping.range.bytes;
       } else {

@@ -34,6 +34,7 @@ struct Block {
   std::uint32_t objects = 0;  // number of slots, in use or free
   std::uint8_t kind = kNormal;
   std::uint8_t flags = 0;  // BlockFlag, and the heap's own
+  std::uint8_t heap = 0;   // of several heaps that were joined: its number
 
   [[nodiscard]] RemoteAddr object(std::uint32_t slot) const { return start + slot * object_bytes; }
   [[nodiscard]] bool is_atomic() const { return kind == kAtomic || kind == kAtomicUncollectable; }

@@ -45,6 +45,8 @@ struct ScanRules {
 
   // Narrows `words`, the whole object, to those that its block's descriptor selects.
   virtual void narrow(const Heap& heap, ObjectRef ref, ScannedWords& words) const;
+  // Whether the owner may still use the words of an object that is not alive.
+  [[nodiscard]] virtual bool may_use_dead(const Heap& heap, ObjectRef ref) const;
 
   // If interior pointers are not recognised: the displacements at which a word of the heap or of
   // static data counts. None if unknown.

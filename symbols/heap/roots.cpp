@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "attach/base/page.h"
+#include "symbols/heap/ranges.h"
 
 namespace heapattach::heap {
 namespace {
@@ -20,18 +21,6 @@ void for_each_piece(const Range& range, const Capture& capture, const Visit& vis
 }
 
 }  // namespace
-
-void subtract(Range from, std::span<const Range> holes, std::vector<Range>& into) {
-  std::vector<Range> sorted(holes.begin(), holes.end());
-  std::sort(sorted.begin(), sorted.end());
-  RemoteAddr at = from.start;
-  for (const Range& hole : sorted) {
-    if (hole.end() <= at || hole.start >= from.end()) continue;
-    if (hole.start > at) into.push_back({at, hole.start - at});
-    at = std::max(at, hole.end());
-  }
-  if (at < from.end()) into.push_back({at, from.end() - at});
-}
 
 std::vector<Range> plan_copy(std::span<const RootRange> roots,
                              std::span<const Range> more,

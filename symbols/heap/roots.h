@@ -11,9 +11,6 @@
 
 namespace heapattach::heap {
 
-// Appends `from` without `holes` to `into`.
-void subtract(Range from, std::span<const Range> holes, std::vector<Range>& into);
-
 // The ranges to copy for `roots` and `more`: sorted, disjoint, whole words, readable, and outside
 // `heap` (sorted, disjoint).
 std::vector<Range> plan_copy(std::span<const RootRange> roots,

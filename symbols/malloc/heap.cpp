@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "symbols/boehm/heap_memory.h"
-
 namespace heapattach::glibc {
 
 namespace {
@@ -109,12 +107,6 @@ std::uint64_t Account::heap_bytes() const {
 std::uint64_t Account::free_bytes() const {
   return sum(&ArenaAccount::free) + sum(&ArenaAccount::fast) + sum(&ArenaAccount::cached) +
          sum(&ArenaAccount::top);
-}
-
-bool may_hold_chunks(const Mapping& mapping) {
-  const bool is_device = mapping.path.starts_with("/dev/") && mapping.path != "/dev/zero" &&
-                         !mapping.path.starts_with("/dev/shm/");
-  return mapping.is_private && boehm::may_hold_heap(mapping) && !is_device;
 }
 
 Result<Heap> read_heap(const Capture& capture, const Source& source) {

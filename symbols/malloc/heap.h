@@ -70,10 +70,6 @@ struct Source {
   std::span<const Range> foreign{};             // another heap's memory, sorted and disjoint
 };
 
-// The mappings that may hold chunks or references to them: writable private memory, and private
-// anonymous memory that is only readable at present.
-[[nodiscard]] bool may_hold_chunks(const Mapping& mapping);
-
 // Unsupported if there is no heap of this kind in the capture, or it was never used.
 Result<Heap> read_heap(const Capture& capture, const Source& source);
 

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/heap/by_hand.h"
 #include "symbols/heap/heap.h"
-#include "symbols/malloc/live.h"
 #include "tests/fakes/fake_malloc_heap.h"
 
 using namespace heapattach;
@@ -266,7 +266,7 @@ TEST_CASE("allocations that no root leads to are leaked, whatever free chunks sa
   REQUIRE(found);
   const heap::Heap heap(found->index, glibc::kShape, fake.capture());
   std::vector<heap::RootRange> roots{{.range = {fake.global(), 0x100}}};
-  const auto live = glibc::find_live(heap, fake.capture(), roots, {}, 1);
+  const auto live = heap::find_reachable(heap, fake.capture(), roots, {}, 1);
   const auto is_live = [&](RemoteAddr at) {
     return live.live.contains(heap.number(*heap.object_at(at.value)));
   };
@@ -278,9 +278,7 @@ TEST_CASE("allocations that no root leads to are leaked, whatever free chunks sa
 }
 
 TEST_CASE("roots are all private memory but malloc's own and what is below a stack pointer") {
-  glibc::Heap heap;
-  heap.claimed = {{RemoteAddr{0x20000}, 0x1000}};
-  heap.states = {{RemoteAddr{0x10100}, 0x200}};
+  const std::vector<Range> own{{RemoteAddr{0x20000}, 0x1000}, {RemoteAddr{0x10100}, 0x200}};
   const auto mapping = [](std::uint64_t at, std::uint64_t bytes, bool is_open, const char* path) {
     Mapping made;
     made.range = {RemoteAddr{at}, bytes};
@@ -304,7 +302,7 @@ TEST_CASE("roots are all private memory but malloc's own and what is below a sta
   const std::vector<FrozenThread> threads{guarded, open};
   std::vector<Range> found;
   const std::vector<Range> everything{{{0}, std::uint64_t{1} << 47}};
-  for (const auto& root : glibc::find_roots(heap, map, {}, everything, threads))
+  for (const auto& root : heap::find_roots(own, map, {}, everything, threads))
     found.push_back(root.range);
   const std::vector<Range> expected{{RemoteAddr{0x10000}, 0x100},
                                     {RemoteAddr{0x10300}, 0xd00},

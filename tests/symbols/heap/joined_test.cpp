@@ -1,4 +1,4 @@
-#include "symbols/malloc/both.h"
+#include "symbols/heap/joined.h"
 
 #include <map>
 #include <optional>
@@ -7,12 +7,17 @@
 #include <doctest/doctest.h>
 
 #include "symbols/boehm/heap.h"
-#include "symbols/malloc/live.h"
+#include "symbols/heap/ranges.h"
 #include "tests/fakes/fake_gc_heap.h"
 
 using namespace heapattach;
 
 namespace {
+
+std::vector<heap::Part> parts_of(const heap::BlockIndex& collector,
+                                 const heap::BlockIndex& malloc) {
+  return {{"the collector's", &collector}, {"malloc's", &malloc}};
+}
 
 constexpr RemoteAddr kMalloc{0x5666'0000'0000};
 constexpr std::uint64_t kMallocBytes = 0x4000;
@@ -44,7 +49,7 @@ class TwoHeaps {
     REQUIRE(capture_.add(fake.memory(), boehm::plan_copy(index, fake.layout()), {}));
     const std::vector<Range> others{{kMalloc, kMallocBytes}, {kGlobals, 0x100}};
     REQUIRE(capture_.add(fake.memory(), others, {}));
-    blocks_ = glibc::join_blocks(index, malloc_).value();
+    blocks_ = heap::join_blocks(parts_of(index, malloc_)).value();
     const heap::Heap own = boehm::make_heap(index, fake.layout(), capture_);
     heap::Shape shape = own.shape();
     shape.shares_pages = true;
@@ -55,9 +60,9 @@ class TwoHeaps {
       found.live.insert(own.number(*ref));
       found.tables.push_back(*ref);
     }
-    found_ = glibc::renumber(std::move(found), own, *heap_, blocks_);
+    found_ = heap::renumber(std::move(found), own, *heap_, blocks_.places[0]);
     beside_ =
-        glibc::find_live_beside(*found_, *heap_, capture_, {{.range = {kGlobals, 0x100}}}, {}, 1);
+        heap::find_live_beside(*found_, *heap_, capture_, {{.range = {kGlobals, 0x100}}}, {}, 1);
   }
 
   [[nodiscard]] const heap::Heap& heap() const { return *heap_; }
@@ -85,7 +90,7 @@ class TwoHeaps {
   heap::BlockIndex malloc_;
   RemoteAddr next_ = kMalloc + 16;
   Capture capture_{Arena::reserve(1U << 22, 0).value()};
-  glibc::BothBlocks blocks_;
+  heap::JoinedBlocks blocks_;
   std::optional<heap::Heap> heap_;
   std::optional<heap::LiveSet> found_;
   std::optional<heap::LiveSet> beside_;
@@ -249,7 +254,7 @@ TEST_CASE("two heaps that overlap are refused by name") {
   for (const RemoteAddr at : {node - 8, node + 4090}) {
     chunk.start = at;
     malloc.blocks = {chunk};
-    const auto both = glibc::join_blocks(index, malloc);
+    const auto both = heap::join_blocks(parts_of(index, malloc));
     REQUIRE_FALSE(both);
     CHECK(both.error().kind == ErrorKind::Malformed);
     CHECK(both.error().text().find("--heap gc or --heap malloc") != std::string::npos);
@@ -268,12 +273,12 @@ TEST_CASE("the collector's memory are its blocks in use and free, and the rest m
   large.objects = 1;
   index.blocks = {small, large};
   index.free = {{RemoteAddr{0x11000}, 0x1000}};
-  const std::vector<Range> memory = glibc::memory_of(index);
+  const std::vector<Range> memory = heap::memory_of(index);
   CHECK(memory == std::vector<Range>{{RemoteAddr{0x10000}, 0x2000}, {RemoteAddr{0x14000}, 0x2000}});
-  CHECK(glibc::without({RemoteAddr{0xf000}, 0x10000}, memory) ==
+  CHECK(heap::without({RemoteAddr{0xf000}, 0x10000}, memory) ==
         std::vector<Range>{{RemoteAddr{0xf000}, 0x1000},
                            {RemoteAddr{0x12000}, 0x2000},
                            {RemoteAddr{0x16000}, 0x9000}});
-  CHECK(glibc::without({RemoteAddr{0x11000}, 0x1000}, memory).empty());
-  CHECK(glibc::without({RemoteAddr{0x20000}, 0x1000}, memory).size() == 1);
+  CHECK(heap::without({RemoteAddr{0x11000}, 0x1000}, memory).empty());
+  CHECK(heap::without({RemoteAddr{0x20000}, 0x1000}, memory).size() == 1);
 }

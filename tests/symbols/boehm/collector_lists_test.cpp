@@ -1,4 +1,4 @@
-#include "symbols/malloc/collector_lists.h"
+#include "symbols/boehm/collector_lists.h"
 
 #include <optional>
 #include <vector>
@@ -44,7 +44,7 @@ struct Rig {
     Capture capture(Arena::reserve(1 << 20, 0).value());
     const std::vector<Range> all{kData, {kOwn, kOwnBytes}};
     REQUIRE(capture.add(memory, all, {}));
-    return glibc::collector_lists(capture, std::span(&kData, 1), kKinds, index, threads);
+    return boehm::collector_lists(capture, std::span(&kData, 1), kKinds, index, threads);
   }
 
   FakeMemory memory;

@@ -11,7 +11,7 @@
 // A collector's own lists, outside its heap, still reference objects that a collection found, alive
 // or not. They keep none of malloc's memory alive, because it is known which objects of the
 // collector are alive.
-namespace heapattach::glibc {
+namespace heapattach::boehm {
 
 // Finds these lists in the copy, by their shape (mark.c, reclaim.c and pthread_support.c of libgc):
 //   - the mark stack, if it is empty: four words of the collector's data are its start, its end,
@@ -27,4 +27,4 @@ std::vector<Range> collector_lists(const Capture& capture,
                                    const heap::BlockIndex& index,
                                    std::span<const FrozenThread> threads);
 
-}  // namespace heapattach::glibc
+}  // namespace heapattach::boehm

@@ -1,18 +1,17 @@
-#include "symbols/malloc/live.h"
+#include "symbols/heap/by_hand.h"
 
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "symbols/heap/heap_memory.h"
+#include "symbols/heap/ranges.h"
 #include "symbols/heap/roots.h"
 
-namespace heapattach::glibc {
+namespace heapattach::heap {
 
 namespace {
-
-using heap::RootKind;
-using heap::RootRange;
 
 constexpr std::uint64_t kRedZoneBytes = 128;  // below the stack pointer (System V ABI, x86-64)
 constexpr std::string_view kAnonymous = "(mapped memory)";
@@ -26,10 +25,10 @@ struct StackAt {
 
 class RootSearch {
  public:
-  RootSearch(const Heap& heap, const MemoryMap& map, std::span<const FrozenThread> threads)
-      : map_(map), threads_(threads), excluded_(heap.claimed) {
-    excluded_.insert(excluded_.end(), heap.states.begin(), heap.states.end());
-    excluded_ = joined(std::move(excluded_));
+  RootSearch(std::span<const Range> own,
+             const MemoryMap& map,
+             std::span<const FrozenThread> threads)
+      : map_(map), threads_(threads), excluded_(joined({own.begin(), own.end()})) {
     for (const FrozenThread& thread : threads) {
       if (thread.registers) {
         stacks_.push_back({thread.registers->stack_pointer, thread.tid});
@@ -44,7 +43,7 @@ class RootSearch {
   std::vector<RootRange> run() && {
     const Mapping* before = nullptr;
     for (const Mapping& mapping : map_.mappings()) {
-      if (may_hold_chunks(mapping)) add(mapping, is_guard(before, mapping));
+      if (may_hold_allocations(mapping)) add(mapping, is_guard(before, mapping));
       before = &mapping;
     }
     return std::move(roots_);
@@ -88,7 +87,7 @@ class RootSearch {
     return after != excluded_.begin() && (after - 1)->contains(at);
   }
 
-  // Adds [from, to) without the memory of malloc.
+  // Adds [from, to) without the memory of heaps.
   void add_parts(RootRange like, RemoteAddr from, RemoteAddr to) {
     auto next = std::partition_point(excluded_.begin(), excluded_.end(),
                                      [&](const Range& range) { return range.end() <= from; });
@@ -131,27 +130,18 @@ std::vector<RootRange> touched_parts(const std::vector<RootRange>& roots,
 
 }  // namespace
 
-std::vector<Range> joined(std::vector<Range> ranges) {
-  std::sort(ranges.begin(), ranges.end());
-  std::size_t kept = 0;
-  for (const Range& range : ranges) {
-    if (kept > 0 && range.start <= ranges[kept - 1].end()) {
-      Range& last = ranges[kept - 1];
-      last.bytes = std::max(range.end(), last.end()) - last.start;
-    } else {
-      ranges[kept++] = range;
-    }
-  }
-  ranges.resize(kept);
-  return ranges;
+bool may_hold_allocations(const Mapping& mapping) {
+  const bool is_device = mapping.path.starts_with("/dev/") && mapping.path != "/dev/zero" &&
+                         !mapping.path.starts_with("/dev/shm/");
+  return mapping.is_private && may_hold_heap(mapping) && !is_device;
 }
 
-std::vector<RootRange> find_roots(const Heap& heap,
+std::vector<RootRange> find_roots(std::span<const Range> own,
                                   const MemoryMap& map,
                                   std::span<const Range> constants,
                                   std::span<const Range> touched,
                                   std::span<const FrozenThread> threads) {
-  std::vector<RootRange> roots = RootSearch(heap, map, threads).run();
+  std::vector<RootRange> roots = RootSearch(own, map, threads).run();
   for (const Range& range : constants) roots.push_back({.range = range});
   return touched_parts(roots, touched);
 }
@@ -167,7 +157,7 @@ RootsOfThreads words_of(std::span<const FrozenThread> threads) {
     }
   }
   const auto add = [&](std::span<const std::byte> words) {
-    roots.words.push_back({words, heap::Heap::From::Stack});
+    roots.words.push_back({words, Heap::From::Stack});
   };
   for (const FrozenThread& thread : roots.stopped) {
     add(std::as_bytes(std::span(thread.registers->general)));
@@ -178,15 +168,15 @@ RootsOfThreads words_of(std::span<const FrozenThread> threads) {
   return roots;
 }
 
-heap::LiveSet find_live(const heap::Heap& heap,
-                        const Capture& capture,
-                        std::vector<RootRange> roots,
-                        std::span<const FrozenThread> threads,
-                        unsigned workers) {
-  heap::ObjectSet none(heap);
-  heap::Marker marker(heap, none, workers);
+LiveSet find_reachable(const Heap& heap,
+                       const Capture& capture,
+                       std::vector<RootRange> roots,
+                       std::span<const FrozenThread> threads,
+                       unsigned workers) {
+  ObjectSet none(heap);
+  Marker marker(heap, none, workers);
   RootsOfThreads of_threads = words_of(threads);
-  std::vector<heap::RootWords> words = heap::root_words(roots, capture);
+  std::vector<RootWords> words = root_words(roots, capture);
   words.insert(words.end(), of_threads.words.begin(), of_threads.words.end());
   marker.trace(words, {});
   return {std::move(marker).take_live(),
@@ -200,4 +190,4 @@ heap::LiveSet find_live(const heap::Heap& heap,
           std::move(of_threads.problems)};
 }
 
-}  // namespace heapattach::glibc
+}  // namespace heapattach::heap

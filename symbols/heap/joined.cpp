@@ -1,4 +1,4 @@
-#include "symbols/malloc/both.h"
+#include "symbols/heap/joined.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,37 +6,32 @@
 
 #include <fmt/format.h>
 
-#include "symbols/boehm/blocks.h"
-#include "symbols/boehm/layout.h"
+#include "symbols/heap/by_hand.h"
+#include "symbols/heap/ranges.h"
 #include "symbols/heap/roots.h"
-#include "symbols/malloc/live.h"
 
-namespace heapattach::glibc {
+namespace heapattach::heap {
 
 namespace {
 
-using heap::Block;
-using heap::LiveSet;
-using heap::ObjectRef;
-using heap::ObjectSet;
+constexpr std::uint64_t kBlockBytes = Shape().block_bytes;
 
-// The whole pages that a block occupies.
+// The whole blocks that it occupies.
 Range memory_of(const Block& block) {
   const std::uint64_t bytes = std::max<std::uint64_t>(block.objects, 1) * block.object_bytes;
-  return {block.start, (bytes + boehm::kUsualBlockBytes - 1) / boehm::kUsualBlockBytes *
-                           boehm::kUsualBlockBytes};
+  return {block.start, (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes};
 }
 
 ObjectSet renumbered(const ObjectSet& set,
-                     const heap::Heap& from,
-                     const heap::Heap& both,
-                     const BothBlocks& blocks) {
-  ObjectSet numbered(both);
+                     const Heap& from,
+                     const Heap& all,
+                     std::span<const std::uint32_t> places) {
+  ObjectSet numbered(all);
   for (std::uint32_t block = 0; block < from.blocks().size(); ++block) {
     const std::uint64_t number = from.number({block, 0});
-    const std::uint64_t in_both = both.number({blocks.of_collector[block], 0});
+    const std::uint64_t in_all = all.number({places[block], 0});
     for (std::uint32_t slot = 0; slot < from.blocks()[block].objects; ++slot) {
-      if (set.contains(number + slot)) numbered.insert(in_both + slot);
+      if (set.contains(number + slot)) numbered.insert(in_all + slot);
     }
   }
   return numbered;
@@ -45,10 +40,7 @@ ObjectSet renumbered(const ObjectSet& set,
 // Follows the references of the collector's objects into malloc's memory.
 class SecondMark {
  public:
-  SecondMark(const LiveSet& collector,
-             const heap::Heap& both,
-             const ObjectSet& never,
-             unsigned workers)
+  SecondMark(const LiveSet& collector, const Heap& both, const ObjectSet& never, unsigned workers)
       : collector_(collector),
         both_(both),
         marker_(both, never, workers),
@@ -58,11 +50,11 @@ class SecondMark {
   // Marks a few blocks at a time, which needs little memory.
   void trace_live() {
     trace_objects([&](ObjectRef ref) {
-      return collector_.live.contains(both_.number(ref)) || may_disclaim(ref);
+      return collector_.live.contains(both_.number(ref)) || both_.rules()->may_use_dead(both_, ref);
     });
   }
 
-  void trace(std::span<const heap::RootWords> words) { marker_.trace(words, {}); }
+  void trace(std::span<const RootWords> words) { marker_.trace(words, {}); }
 
   // Follows the words of reachable objects of the collector that the marker skipped, because the
   // collector does not scan them.
@@ -127,18 +119,11 @@ class SecondMark {
     }
   }
 
-  // Such an object differs from a free slot in the low bits of its first word.
-  [[nodiscard]] bool may_disclaim(ObjectRef ref) const {
-    constexpr unsigned kDisclaims = boehm::kHasDisclaim | boehm::kMarkUnconditionally;
-    return (both_.blocks()[ref.block].flags & kDisclaims) != 0 &&
-           (both_.word_at(ref, 0).value_or(0) & 3) != 0;
-  }
-
   // Follows all words of the collector's objects for which `is_wanted` holds.
   template <class IsWanted>
   void trace_objects(const IsWanted& is_wanted) {
     constexpr std::size_t kAtOnce = std::size_t{1} << 16;
-    std::vector<heap::RootWords> words;
+    std::vector<RootWords> words;
     const auto blocks = static_cast<std::uint32_t>(both_.blocks().size());
     for (std::uint32_t block = 0; block < blocks; ++block) {
       if (both_.is_chunk(block)) continue;
@@ -151,7 +136,7 @@ class SecondMark {
           words.back().bytes = {words.back().bytes.data(),
                                 words.back().bytes.size() + bytes.size()};
         } else if (!bytes.empty()) {
-          words.push_back({bytes, heap::Heap::From::Heap, both_.address(ref)});
+          words.push_back({bytes, Heap::From::Heap, both_.address(ref)});
         }
         adjoins = !bytes.empty();
       }
@@ -163,90 +148,94 @@ class SecondMark {
   }
 
   const LiveSet& collector_;
-  const heap::Heap& both_;
-  heap::Marker marker_;
+  const Heap& both_;
+  Marker marker_;
   ObjectSet entered_;  // objects of the collector whose words were followed
   ObjectSet chained_;  // found without the marker
 };
 
-}  // namespace
-
-Result<BothBlocks> join_blocks(const heap::BlockIndex& collector, const heap::BlockIndex& malloc) {
-  BothBlocks both;
-  both.index.blocks.reserve(collector.blocks.size() + malloc.blocks.size());
-  both.of_collector.reserve(collector.blocks.size());
-  auto chunk = malloc.blocks.begin();
-  RemoteAddr done{0};
-  const auto add = [&](const Block& block, RemoteAddr end) -> Result<void> {
-    if (block.start < done) {
-      return Error{ErrorKind::Malformed,
-                   fmt::format("the collector's heap and malloc's overlap at {}", block.start)}
-          .advise("--heap gc or --heap malloc, which read one of them");
-    }
-    both.index.blocks.push_back(block);
-    done = end;
-    return {};
-  };
-  const auto add_chunks_before = [&](RemoteAddr end) -> Result<void> {
-    for (; chunk != malloc.blocks.end() && chunk->start < end; ++chunk) {
-      HA_TRY(add(*chunk, chunk->start + chunk->object_bytes));
-    }
-    return {};
-  };
-  for (const Block& block : collector.blocks) {
-    HA_TRY(add_chunks_before(block.start));
-    both.of_collector.push_back(static_cast<std::uint32_t>(both.index.blocks.size()));
-    HA_TRY(add(block, memory_of(block).end()));
-  }
-  HA_TRY(add_chunks_before(RemoteAddr{~std::uint64_t{0}}));
-  return both;
+RemoteAddr end_of(const Block& block) {
+  const bool is_chunk = (block.flags & kChunk) != 0;
+  return is_chunk ? block.start + block.object_bytes : memory_of(block).end();
 }
 
-std::vector<Range> memory_of(const heap::BlockIndex& collector) {
-  std::vector<Range> ranges = collector.free;
-  ranges.reserve(ranges.size() + collector.blocks.size());
-  for (const Block& block : collector.blocks) ranges.push_back(memory_of(block));
+// The heap whose next block has the lowest address; so many of each have been placed.
+std::size_t first_part(std::span<const Part> parts,
+                       std::span<const std::vector<std::uint32_t>> placed) {
+  std::size_t first = parts.size();
+  RemoteAddr lowest{~std::uint64_t{0}};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::vector<Block>& blocks = parts[i].index->blocks;
+    if (placed[i].size() == blocks.size() || blocks[placed[i].size()].start >= lowest) continue;
+    first = i;
+    lowest = blocks[placed[i].size()].start;
+  }
+  return first;
+}
+
+}  // namespace
+
+Result<JoinedBlocks> join_blocks(std::span<const Part> parts) {
+  JoinedBlocks all;
+  all.places.resize(parts.size());
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    all.places[i].reserve(parts[i].index->blocks.size());
+    count += parts[i].index->blocks.size();
+  }
+  all.index.blocks.reserve(count);
+  RemoteAddr done{0};
+  std::size_t last = 0;  // the heap that has the block before `done`
+  while (all.index.blocks.size() < count) {
+    const std::size_t i = first_part(parts, all.places);
+    Block block = parts[i].index->blocks[all.places[i].size()];
+    if (block.start < done) {
+      const auto [a, b] = std::minmax(i, last);
+      return Error{ErrorKind::Malformed, fmt::format("{} heap and {} overlap at {}", parts[a].whose,
+                                                     parts[b].whose, block.start)}
+          .advise("--heap gc or --heap malloc, which read one of them");
+    }
+    block.heap = static_cast<std::uint8_t>(i);
+    all.places[i].push_back(static_cast<std::uint32_t>(all.index.blocks.size()));
+    all.index.blocks.push_back(block);
+    done = end_of(block);
+    last = i;
+  }
+  return all;
+}
+
+std::vector<Range> memory_of(const BlockIndex& index) {
+  std::vector<Range> ranges = index.free;
+  ranges.reserve(ranges.size() + index.blocks.size());
+  for (const Block& block : index.blocks) ranges.push_back(memory_of(block));
   return joined(std::move(ranges));
 }
 
-std::vector<Range> without(Range range, std::span<const Range> holes) {
-  std::vector<Range> parts;
-  RemoteAddr from = range.start;
-  auto hole = std::partition_point(holes.begin(), holes.end(),
-                                   [&](const Range& one) { return one.end() <= from; });
-  for (; hole != holes.end() && hole->start < range.end(); ++hole) {
-    if (hole->start > from) parts.push_back({from, hole->start - from});
-    from = hole->end();
-  }
-  if (from < range.end()) parts.push_back({from, range.end() - from});
-  return parts;
-}
-
 LiveSet renumber(LiveSet found,
-                 const heap::Heap& from,
-                 const heap::Heap& both,
-                 const BothBlocks& blocks) {
-  found.live = renumbered(found.live, from, both, blocks);
-  found.free = renumbered(found.free, from, both, blocks);
-  const auto move = [&](ObjectRef& ref) { ref.block = blocks.of_collector[ref.block]; };
+                 const Heap& from,
+                 const Heap& all,
+                 std::span<const std::uint32_t> places) {
+  found.live = renumbered(found.live, from, all, places);
+  found.free = renumbered(found.free, from, all, places);
+  const auto move = [&](ObjectRef& ref) { ref.block = places[ref.block]; };
   for (auto* refs : {&found.uncollectable, &found.tables, &found.finalizable}) {
     for (ObjectRef& ref : *refs) move(ref);
   }
-  for (heap::OwnObject& own : found.own) move(own.ref);
+  for (OwnObject& own : found.own) move(own.ref);
   return found;
 }
 
 LiveSet find_live_beside(const LiveSet& collector,
-                         const heap::Heap& both,
+                         const Heap& all,
                          const Capture& capture,
-                         std::vector<heap::RootRange> roots,
+                         std::vector<RootRange> roots,
                          std::span<const FrozenThread> threads,
                          unsigned workers) {
   ObjectSet never = collector.free;
   never.add(collector.live);
-  SecondMark mark(collector, both, never, workers);
+  SecondMark mark(collector, all, never, workers);
   RootsOfThreads of_threads = words_of(threads);
-  std::vector<heap::RootWords> words = heap::root_words(roots, capture);
+  std::vector<RootWords> words = root_words(roots, capture);
   words.insert(words.end(), of_threads.words.begin(), of_threads.words.end());
   mark.trace(words);
   mark.trace_live();
@@ -262,4 +251,4 @@ LiveSet find_live_beside(const LiveSet& collector,
           std::move(of_threads.problems)};
 }
 
-}  // namespace heapattach::glibc
+}  // namespace heapattach::heap

@@ -1,13 +1,13 @@
-#include "symbols/malloc/collector_lists.h"
+#include "symbols/boehm/collector_lists.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "attach/base/page.h"
 #include "symbols/boehm/kinds.h"
-#include "symbols/malloc/live.h"
+#include "symbols/heap/ranges.h"
 
-namespace heapattach::glibc {
+namespace heapattach::boehm {
 
 namespace {
 
@@ -72,18 +72,18 @@ void add_reclaim_lists(const Capture& capture,
         [](const heap::Block& one, std::uint64_t at) { return one.start.value < at; });
     return block != index.blocks.end() && block->start.value == word;
   };
-  for (const boehm::ObjectKind& kind : boehm::read_kinds(kinds, capture)) {
+  for (const ObjectKind& kind : read_kinds(kinds, capture)) {
     const auto bytes = capture.bytes_from(kind.unswept);
-    if (kind.unswept.value % 8 != 0 || bytes.size() < boehm::kListsOfKind * 8) continue;
+    if (kind.unswept.value % 8 != 0 || bytes.size() < kListsOfKind * 8) continue;
     std::uint64_t blocks = 0;
     bool is_list = true;
-    for (std::uint64_t i = 0; i < boehm::kListsOfKind && is_list; ++i) {
+    for (std::uint64_t i = 0; i < kListsOfKind && is_list; ++i) {
       std::uint64_t word = 0;
       std::memcpy(&word, bytes.data() + i * 8, sizeof word);
       is_list = word == 0 || is_block(word);
       blocks += word != 0 ? 1 : 0;
     }
-    if (is_list && blocks > 0) lists.push_back({kind.unswept, boehm::kListsOfKind * 8});
+    if (is_list && blocks > 0) lists.push_back({kind.unswept, kListsOfKind * 8});
   }
 }
 
@@ -109,7 +109,7 @@ std::vector<Range> collector_lists(const Capture& capture,
   add_mark_stacks(words_of(capture, collector_data), collector_data, lists);
   if (kinds) add_reclaim_lists(capture, *kinds, index, lists);
   add_local_stacks(threads, lists);
-  return joined(std::move(lists));
+  return heap::joined(std::move(lists));
 }
 
-}  // namespace heapattach::glibc
+}  // namespace heapattach::boehm

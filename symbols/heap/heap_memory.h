@@ -2,7 +2,7 @@
 
 #include "attach/process/memory_map.h"
 
-namespace heapattach::boehm {
+namespace heapattach::heap {
 
 // Whether a mapping may contain a heap or the collector's data about it. Such memory is writable,
 // or is private anonymous memory that is temporarily write-protected: in incremental mode, the
@@ -14,4 +14,4 @@ inline bool may_hold_heap(const Mapping& mapping) {
                               !mapping.path.starts_with("[v"));
 }
 
-}  // namespace heapattach::boehm
+}  // namespace heapattach::heap

@@ -1,0 +1,47 @@
+#include "symbols/heap/ranges.h"
+
+#include <algorithm>
+
+namespace heapattach::heap {
+
+std::vector<Range> joined(std::vector<Range> ranges) {
+  std::sort(ranges.begin(), ranges.end());
+  std::size_t kept = 0;
+  for (const Range& range : ranges) {
+    if (kept > 0 && range.start <= ranges[kept - 1].end()) {
+      Range& last = ranges[kept - 1];
+      last.bytes = std::max(range.end(), last.end()) - last.start;
+    } else {
+      ranges[kept++] = range;
+    }
+  }
+  ranges.resize(kept);
+  return ranges;
+}
+
+std::vector<Range> without(Range range, std::span<const Range> holes) {
+  std::vector<Range> parts;
+  RemoteAddr from = range.start;
+  auto hole = std::partition_point(holes.begin(), holes.end(),
+                                   [&](const Range& one) { return one.end() <= from; });
+  for (; hole != holes.end() && hole->start < range.end(); ++hole) {
+    if (hole->start > from) parts.push_back({from, hole->start - from});
+    from = hole->end();
+  }
+  if (from < range.end()) parts.push_back({from, range.end() - from});
+  return parts;
+}
+
+void subtract(Range from, std::span<const Range> holes, std::vector<Range>& into) {
+  std::vector<Range> sorted(holes.begin(), holes.end());
+  std::sort(sorted.begin(), sorted.end());
+  RemoteAddr at = from.start;
+  for (const Range& hole : sorted) {
+    if (hole.end() <= at || hole.start >= from.end()) continue;
+    if (hole.start > at) into.push_back({at, hole.start - at});
+    at = std::max(at, hole.end());
+  }
+  if (at < from.end()) into.push_back({at, from.end() - at});
+}
+
+}  // namespace heapattach::heap
