@@ -86,7 +86,6 @@ std::string_view name_of(boehm::Layout::Source source) {
   switch (source) {
     case boehm::Layout::Source::Accessors: return "accessors";
     case boehm::Layout::Source::DebugInfo: return "debug info";
-    case boehm::Layout::Source::Table: return "table";
     case boehm::Layout::Source::Structure: return "structure";
   }
   return "";

@@ -222,7 +222,7 @@ struct MallocFacts {
 struct Collector {
   std::string name = "bdwgc";
   std::string version;
-  std::string layout;  // "accessors", "debug info", "table"
+  std::string layout;  // "accessors", "debug info", "structure"
   std::optional<bool> collecting;
   std::optional<std::uint64_t> collections;
   std::optional<std::uint64_t> heap_bytes;

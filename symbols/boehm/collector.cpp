@@ -91,13 +91,12 @@ class Finder {
   void note(std::string text) { collector_.notes.push_back(std::move(text)); }
 
   // The sources, most trusted first: the code of the very library in the target, its debug
-  // information, a table, and finally the shape of its data.
+  // information, and finally the shape of its data.
   Result<void> learn_layout(const MemoryMap& map) {
     auto first = try_layout(layout_from_accessors(), map, "its accessor functions");
     if (first || is_final(first.error())) return first;
     note(first.error().message());
     if (try_layout(layout_from_debug_info(), map, "debug information") ||
-        try_layout(layout_from_table(), map, "the table of known releases") ||
         try_layout(search_structure(module_, memory_, map), map, "the shape of its index")) {
       return {};
     }
@@ -151,21 +150,6 @@ class Finder {
     const auto variable = symbols_.find("GC_all_nils");
     if (!variable) return Error{ErrorKind::Malformed, "there is no GC_all_nils"};
     return complete(layout, *variable, true);
-  }
-
-  // The last resort: the offsets in GC_arrays of release 8.2, as Debian builds it.
-  Result<Layout> layout_from_table() {
-    const auto arrays = symbols_.range("GC_arrays");
-    if (!arrays) return Error{ErrorKind::Malformed, "there is no GC_arrays"};
-    const KnownRelease release;
-    if (arrays->bytes != release.bytes) {
-      return Error{ErrorKind::Malformed, fmt::format("GC_arrays has {:#x} bytes, not {:#x}",
-                                                     arrays->bytes, release.bytes)};
-    }
-    Layout layout;
-    layout.source = Layout::Source::Table;
-    layout.top_index = arrays->start + release.top_index;
-    return complete(layout, arrays->start + release.all_nils, true);
   }
 
   // Adds what only live memory shows.

@@ -8,8 +8,8 @@
 namespace heapattach::boehm {
 
 // The offsets of the fields of GC_arrays in release 8.2.2, as built by Debian for x86-64, both
-// shared and static. Used as a last resort if there are no symbols and no known code; always
-// checked before use.
+// shared and static. They give the counters of a collector without symbols, and are always checked
+// before use.
 struct KnownRelease {
   std::uint64_t heap_bytes = 0x0;
   std::uint64_t large_free_bytes = 0x18;

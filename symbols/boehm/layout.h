@@ -19,7 +19,6 @@ struct Layout {
   enum class Source : std::uint8_t {
     Accessors,  // from the machine code of its accessor functions
     DebugInfo,
-    Table,      // from the known offsets of a release
     Structure,  // found by its shape
   };
   Source source = Source::Accessors;
