@@ -8,8 +8,8 @@ namespace heapattach::snapshot {
 
 // The operations that hold_attempts() uses; it has no other contact with the outside world.
 struct HoldAttempts {
-  // Holds the target once and copies its heap. False if the heap was inconsistent, for example
-  // during a collection. With `is_last`, accepts parts that do not fit.
+  // Holds the target once and copies its heap. Returns false if the heap was inconsistent, for
+  // example during a collection. With `is_last`, accepts an inconsistent heap.
   std::function<Result<bool>(Hold hold, bool is_last)> once;
   // Discards what was copied so far, before another way of holding is tried.
   std::function<Result<void>()> start_afresh;

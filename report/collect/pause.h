@@ -13,7 +13,7 @@ namespace heapattach::snapshot {
 struct PauseEstimate {
   std::chrono::milliseconds freeze{};
   std::chrono::milliseconds clone{};
-  std::optional<std::string> clone_obstacle;  // why a clone would not be tried; none if it would
+  std::optional<std::string> clone_obstacle;  // why no clone would be tried; nothing if one would
 };
 
 // `bytes_in_use` is what a freeze would copy.

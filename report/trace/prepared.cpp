@@ -18,7 +18,7 @@ Result<Prepared> prepare(const Request& request) {
 
 namespace {
 
-// Only classes that have a name, and calls that make only one.
+// Learns only named classes, and only calls that make objects of one class.
 Result<void> learn_crystal_types(const std::string& type_info, Prepared& prepared) {
   std::vector<crystal::TypeList> lists;
   if (!type_info.empty()) lists = HA_TRY(crystal::read_type_info(type_info));

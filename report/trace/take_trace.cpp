@@ -42,10 +42,10 @@ constexpr auto kBetweenTables = 1s;
 constexpr int kTableShare = 4;
 // How long a program that was started may take to initialise its collector.
 constexpr auto kUntilCollector = 30s;
-// Of the target's processor time, for one sample (integration/bench/trace.sh).
+// The target's processor time for one sample (integration/bench/trace.sh).
 constexpr double kSecondsPerSample = 6e-6;
-// How long a record may be begun and not finished: its thread may wait for a processor, or for the
-// end of a collection.
+// How long a record may stay unfinished: its thread may be waiting for a processor, or for the end
+// of a collection.
 constexpr auto kLongestUnfinished = 10s;
 // Share of the time left after the recording in which stacks are unwound and named. The rest is for
 // the report.
@@ -53,7 +53,7 @@ constexpr double kForStacks = 0.6;
 // Ten years: small enough to be added to a time without overflow.
 constexpr std::chrono::hours kEndless{24 * 3650};
 constexpr std::uint64_t kStackBytes = std::uint64_t{16} << 10;
-// Where each allocation is recorded, copying deep stacks costs too much.
+// If each allocation is recorded, copying deep stacks costs too much.
 constexpr std::uint64_t kShortStackBytes = std::uint64_t{8} << 10;
 
 std::string rfc3339(WallClock::time_point at) {
@@ -92,7 +92,8 @@ class Tracing {
       return std::move(trace_);
     }
     const auto installed = HA_TRY(std::move(made));
-    // Not before: on a busy machine, the program allocates much while the tracer is put in.
+    // Read only now, because on a busy machine the program allocates much while the tracer is
+    // inserted.
     trace_.header.gc_bytes_at_start = total_bytes(prepared_);
     if (launched_ != nullptr) begin_program();
     const auto left = std::max<Clock::duration>(options_.request.deadline.at - Clock::now(), 0s);
@@ -162,7 +163,7 @@ class Tracing {
     header.warnings = prepared_.found.notes;
   }
 
-  // Unwinding fails only if a worker fails or the time is over.
+  // Unwinding fails only if a worker fails or time runs out.
   void note_shortfalls(const Recording& recording, bool is_late) {
     std::string text;
     if (recording.not_unwound() != 0) {
@@ -178,7 +179,7 @@ class Tracing {
     }
   }
 
-  // Until the time is over, the user asks for the end, or the process ends.
+  // Records until the time is over, the user asks for the end, or the process ends.
   Result<void> record(Installation& installed, Recording& recording) {
     Ring& ring = installed.ring();
     const auto back_off = options_.every <= 1 ? kExactBackOff : kBackOff;
@@ -216,7 +217,7 @@ class Tracing {
     return {};
   }
 
-  // False if there will be no more to record.
+  // Returns false if there will be nothing more to record.
   bool report(Installation& installed, Recording& recording, std::chrono::nanoseconds elapsed) {
     const Ring::Counts counts = installed.ring().counts();
     const TraceProgress progress = progress_of(recording, counts, elapsed);
@@ -242,7 +243,7 @@ class Tracing {
             .waiting = 0};
   }
 
-  // False if the user has asked for the end meanwhile.
+  // Returns false if the user has asked for the end meanwhile.
   bool show_table(Installation& installed, Recording& recording, TraceProgress progress) {
     const auto begin = Clock::now();
     if (!options_.on_trace || begin < next_table_) return true;
@@ -260,10 +261,10 @@ class Tracing {
     return true;
   }
 
-  // If not, the trace ends here.
+  // Whether the process still runs the same program. If not, the trace ends.
   bool is_same_program(const Installation& installed) {
     if (!prepared_.target.process->is_alive()) {
-      // What was started for the trace is traced to its end.
+      // A program that was started for the trace is traced to its end.
       if (launched_ == nullptr) {
         end_early(fmt::format("the process {}, with the recorder in it", end_.words()));
       }
@@ -274,7 +275,7 @@ class Tracing {
     return false;
   }
 
-  // Only if the end of each object is seen.
+  // Types are learned only if the end of each object is seen.
   [[nodiscard]] bool learns_types() const {
     const Hooks& hooks = prepared_.found.hooks;
     return !prepared_.objects.is_empty() && hooks.follows_ends() && hooks.release;
@@ -345,9 +346,9 @@ class Tracing {
   ProcessEnd end_{*prepared_.target.process};
   Launched* launched_;
   Trace trace_;
-  CellCounter shown_;  // by on_trace
+  CellCounter shown_;  // the cells that on_trace has shown
   std::uint64_t began_ = 0;
-  std::chrono::milliseconds left_{};  // of --timeout, without the recording
+  std::chrono::milliseconds left_{};  // what is left of --timeout, not counting the recording
   Clock::time_point next_table_{};
 };
 
@@ -378,7 +379,7 @@ Result<Trace> take_trace(const TraceOptions& options) {
   if (!options.command.empty()) return take_trace_of_program(options);
   auto ready = prepare(options.request);
   if (!ready && ready.error().kind == ErrorKind::Unsupported && ready.error().advice.empty()) {
-    // Other reports do without a collector.
+    // Other reports do not need a collector.
     return std::move(ready).error().advise(
         "a program that uses libgc, or --watch, which also reads malloc's heap");
   }
