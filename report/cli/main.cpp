@@ -1,9 +1,11 @@
 // heapattach: what is alive in the heap of a live process, or in a saved snapshot.
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <span>
+#include <string>
 #include <variant>
 
 #include <fmt/format.h>
@@ -11,15 +13,94 @@
 #include <unistd.h>
 
 #include "attach/base/guardian.h"
+#include "attach/sandbox/confined.h"
+#include "inject/leftovers.h"
+#include "inject/trace/removal.h"
 #include "report/cli/console.h"
+#include "report/cli/errors.h"
 #include "report/cli/exit_status.h"
+#include "report/cli/file_kind.h"
 #include "report/cli/options.h"
+#include "report/cli/output_name.h"
 #include "report/cli/process.h"
-#include "report/cli/run_all.h"
+#include "report/cli/report_table.h"
+#include "report/cli/run_many.h"
+#include "report/cli/runner.h"
+#include "report/cli/sources.h"
+#include "report/format/write/output_file.h"
 
 namespace heapattach {
 
 namespace {
+
+// Whether a report reads only files: snapshots, dumps, core files.
+bool is_of_files(const Options& options) {
+  if (options.compared.empty()) return !options.file.empty();
+  return std::none_of(options.compared.begin(), options.compared.end(),
+                      [](const Source& source) { return source.file.empty(); });
+}
+
+// For such a report, opens the output and gives up all rights except to read the files named in the
+// options and, for a core file, the files that it names (attach/sandbox/confined.h). Call it before
+// reading any of them.
+void confine_to_files(const Options& options, Console& console) {
+  BrokerDuties duties;
+  duties.files = {options.file, options.type_info, options.symbols.exe};
+  for (const Source& source : options.compared) duties.files.push_back(source.file);
+  std::erase(duties.files, std::string());
+  duties.opens_any_file = std::any_of(duties.files.begin(), duties.files.end(), is_elf_file);
+  if (const std::string name = output_name(options); !name.empty()) {
+    OpenOutput::open_ahead(name, options.force, Deadline::in(options.timeout));
+    duties.publish = OpenOutput::publish_ahead;
+    duties.end = OpenOutput::drop_ahead;
+  }
+  const auto done = confine(duties);
+  if (!done) {
+    console.step("the file is read with all rights: " + done.error().message());
+    return;
+  }
+  console.step("gave up all rights except to read the named files");
+  for (const std::string& note : done->notes) console.step(note);
+}
+
+// Not if the process must not be stopped, and not after the deadline: the next report clears it up
+// as well.
+void clear_up(const Options& options, Console& console) {
+  if (options.hold == snapshot::Hold::Nothing || options.report == Report::Check) return;
+  if (std::chrono::steady_clock::now() >= guarded_deadline()) return;
+  const auto process = Process::open(options.pid);
+  if (!process) return;
+  if (const auto cleared = clear_leftovers(*process); !cleared) {
+    console.step("the leftovers of a killed heapattach could not be removed: " +
+                 cleared.error().message());
+  }
+  const auto repaired = trace::repair(*process);
+  if (repaired && repaired->is_whole) return;
+  if (!repaired && repaired.error().kind == ErrorKind::Traced) return;  // it is in use
+  console.step("the recorder of a killed heapattach could not be removed: " +
+               (repaired ? repaired->why : repaired.error().message()));
+}
+
+// Runs the requested report on all sources: a file, sources to compare, or processes one after
+// another. Cleans up the leftovers of a killed heapattach in each process.
+ExitStatus run_all(const Options& options, Console& console) {
+  if (const auto suits = refuse_for_file_kind(options); !suits) {
+    return refuse(usage_error(suits.error(), row_of(options.report).name), console);
+  }
+  if (is_of_files(options)) confine_to_files(options, console);
+  const bool has_program = !options.trace.command.empty() || !options.leaks.command.empty();
+  if (!options.file.empty() || !options.compared.empty() || has_program) {
+    return run_report(options, real_sources(), console);
+  }
+  const auto pids = chosen_processes(options);
+  if (!pids) return report_failure(pids.error(), Stage::Target, Deadline{}, console);
+  const auto run = [&console](const Options& one) {
+    const ExitStatus status = run_report(one, real_sources(), console);
+    clear_up(one, console);
+    return status;
+  };
+  return run_many(options, *pids, run, console);
+}
 
 // Our parent should see what ended the work; one core file of it is enough.
 void die_by(int signal) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,12 +11,13 @@
 
 #include <sys/types.h>
 
+#include "report/analyze/exclusion.h"
+#include "report/analyze/find_expression.h"
 #include "report/call/function_call.h"
-#include "report/cli/explain_options.h"
 #include "report/cli/fail_if.h"
-#include "report/cli/trace_options.h"
 #include "report/collect/take_options.h"
 #include "report/model/counts.h"
+#include "report/trace/sites.h"
 
 namespace heapattach {
 
@@ -50,6 +53,34 @@ struct LeakReportOptions {
   std::optional<std::chrono::milliseconds> confirm{};  // until a second look
   bool at_exit = false;
   std::vector<std::string> command{};  // of at_exit: the program to start
+};
+
+// What --why, --graph, --find and --sizes ADDRESS explain, and how much to show.
+struct ExplainOptions {
+  std::string what;              // a type or an address; empty: not requested
+  analyze::FindExpression find;  // of --find
+  std::size_t paths = 5;
+  std::vector<analyze::Exclusion> exclusions;
+  std::string from;          // roots; empty: all
+  std::size_t levels = 5;    // of the graph; 0: all
+  std::size_t objects = 10;  // of the graph; 0: all
+};
+
+// What --trace records and shows. The options for types, minimum bytes and number of rows are those
+// of all tables.
+struct TraceReportOptions {
+  std::vector<std::string> command;                // a program to start; empty: none
+  bool live = false;                               // the table is shown while it is recorded
+  bool with_final_mark = true;                     // the heap at the end says what is dead
+  std::uint64_t every = std::uint64_t{512} << 10;  // bytes allocated for a sample; 1: all
+  std::chrono::milliseconds length{30'000};        // 0: until the process exits
+  trace::GroupBy by = trace::GroupBy::Stack;
+  trace::SortBy sort = trace::SortBy::Allocated;
+  double min_count = 0;
+  std::optional<trace::FrameText> frames;  // none: as suits the format
+  bool with_all_frames = false;
+  std::size_t depth = 0;              // frames; 0: all
+  std::optional<trace::Value> value;  // none: as suits the format
 };
 
 // One source.
