@@ -1,9 +1,6 @@
 #pragma once
 
-#include <vector>
-
-#include <linux/filter.h>
-
+#include "attach/sandbox/filter_program.h"
 #include "inject/call_rules.h"
 
 namespace heapattach {
@@ -17,6 +14,6 @@ inline constexpr unsigned kSharedFutex = 5;  // a futex without FUTEX_PRIVATE_FL
 
 // A seccomp filter for a clone that will run: free calls pass, and all other calls stop the clone
 // so that we can decide.
-std::vector<sock_filter> call_filter(const CallRules& rules);
+FilterProgram call_filter(const CallRules& rules);
 
 }  // namespace heapattach

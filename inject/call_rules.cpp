@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "attach/arch/system_calls.h"
 #include "attach/base/page.h"
 
 namespace heapattach {
@@ -29,25 +30,25 @@ constexpr std::array kFree{
     // memory
     SYS_brk, SYS_mmap, SYS_munmap, SYS_mincore, SYS_membarrier,
     // time
-    SYS_time, SYS_gettimeofday, SYS_clock_gettime, SYS_clock_getres, SYS_nanosleep,
+    kTime, SYS_gettimeofday, SYS_clock_gettime, SYS_clock_getres, SYS_nanosleep,
     SYS_clock_nanosleep, SYS_times,
     // its own threads and signals
-    SYS_set_robust_list, SYS_set_tid_address, SYS_rseq, SYS_arch_prctl, SYS_sched_yield,
+    SYS_set_robust_list, SYS_set_tid_address, SYS_rseq, kArchPrctl, SYS_sched_yield,
     SYS_sched_getaffinity, SYS_getcpu, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn,
-    SYS_rt_sigpending, SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_sigaltstack, SYS_pause,
+    SYS_rt_sigpending, SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_sigaltstack, kPause,
     SYS_exit_group, SYS_restart_syscall,
     // its identity
     SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid,
-    SYS_getresuid, SYS_getresgid, SYS_getgroups, SYS_getpgrp, SYS_getpgid, SYS_getsid, SYS_uname,
+    SYS_getresuid, SYS_getresgid, SYS_getgroups, kGetpgrp, SYS_getpgid, SYS_getsid, SYS_uname,
     SYS_sysinfo, SYS_getrusage, SYS_getrlimit, SYS_getpriority, SYS_getrandom, SYS_getcwd,
     // files
     SYS_read, SYS_readv, SYS_pread64, SYS_preadv, SYS_write, SYS_writev, SYS_pwrite64, SYS_lseek,
-    SYS_close, SYS_close_range, SYS_dup, SYS_dup2, SYS_dup3, SYS_fstat, SYS_stat, SYS_lstat,
-    SYS_newfstatat, SYS_statx, SYS_statfs, SYS_fstatfs, SYS_access, SYS_faccessat, kFaccessat2,
-    SYS_readlink, SYS_readlinkat, SYS_getdents64, SYS_fadvise64, SYS_fsync, SYS_fdatasync,
+    SYS_close, SYS_close_range, SYS_dup, kDup2, SYS_dup3, SYS_fstat, kStat, kLstat, SYS_newfstatat,
+    SYS_statx, SYS_statfs, SYS_fstatfs, kAccess, SYS_faccessat, kFaccessat2, kReadlink,
+    SYS_readlinkat, SYS_getdents64, SYS_fadvise64, SYS_fsync, SYS_fdatasync,
     // waiting for open files, which are its own
-    SYS_poll, SYS_ppoll, SYS_select, SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_wait,
-    SYS_epoll_pwait, kEpollPwait2, SYS_eventfd2, SYS_pipe, SYS_pipe2};
+    kPoll, SYS_ppoll, kSelect, SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl, kEpollWait,
+    SYS_epoll_pwait, kEpollPwait2, SYS_eventfd2, kPipe, SYS_pipe2};
 
 // The number N of /proc/self/fd/N and its synonyms, by which a function opens one of its own files.
 std::optional<int> own_descriptor(std::string_view path) {
@@ -139,24 +140,29 @@ std::span<const int> free_calls() {
 }
 
 bool is_allowed(const CallRules& rules, const RawRegisters& at, const CallingClone& clone) {
-  switch (at.orig_rax) {
-    case SYS_open: return may_open(rules, {AT_FDCWD, {at.rdi}, at.rsi}, clone);
-    case SYS_openat: return may_open(rules, {static_cast<int>(at.rdi), {at.rsi}, at.rdx}, clone);
-    case SYS_fcntl: return may_control_file(at.rsi, at.rdx);
-    case SYS_ioctl: return may_control_device(at.rsi);
-    case SYS_prctl: return at.rdi == PR_SET_NAME || at.rdi == PR_GET_NAME || at.rdi == kSetVma;
+  const auto argument = [&](unsigned number) { return call_argument(at, number); };
+  switch (call_number(at).value_or(-1)) {
+    case kOpen: return may_open(rules, {AT_FDCWD, {argument(0)}, argument(1)}, clone);
+    case SYS_openat:
+      return may_open(rules, {static_cast<int>(argument(0)), {argument(1)}, argument(2)}, clone);
+    case SYS_fcntl: return may_control_file(argument(1), argument(2));
+    case SYS_ioctl: return may_control_device(argument(1));
+    case SYS_prctl:
+      return argument(0) == PR_SET_NAME || argument(0) == PR_GET_NAME || argument(0) == kSetVma;
     // Only to query.
-    case SYS_prlimit64: return (at.rdi == 0 || is_of_process(at.rdi, rules)) && at.rdx == 0;
+    case SYS_prlimit64:
+      return (argument(0) == 0 || is_of_process(argument(0), rules)) && argument(2) == 0;
     // A thread id that the code saved before it was cloned belongs to another process: musl's
     // raise() would send SIGABRT to the target's thread that the clone was made from.
     case SYS_kill:
     case SYS_tkill:
     case SYS_tgkill:
     case SYS_rt_sigqueueinfo:
-    case SYS_rt_tgsigqueueinfo: return is_of_process(at.rdi, rules);
-    case SYS_mprotect: return (at.rdx & PROT_WRITE) == 0 || !overlaps(rules.shared, at.rdi, at.rsi);
-    case SYS_mremap: return !overlaps(rules.shared, at.rdi, at.rsi);
-    case SYS_madvise: return at.rdx != MADV_REMOVE;
+    case SYS_rt_tgsigqueueinfo: return is_of_process(argument(0), rules);
+    case SYS_mprotect:
+      return (argument(2) & PROT_WRITE) == 0 || !overlaps(rules.shared, argument(0), argument(1));
+    case SYS_mremap: return !overlaps(rules.shared, argument(0), argument(1));
+    case SYS_madvise: return argument(2) != MADV_REMOVE;
     default: return false;
   }
 }
@@ -167,10 +173,10 @@ bool may_be_shared_futex(const RawRegisters& at, const MemoryMap& map) {
     return mapping != nullptr && mapping->is_private &&
            (mapping->is_anonymous() || mapping->writable);
   };
-  const auto command = static_cast<int>(at.rsi) & FUTEX_CMD_MASK;
+  const auto command = static_cast<int>(call_argument(at, 1)) & FUTEX_CMD_MASK;
   const bool has_two =
       command == FUTEX_REQUEUE || command == FUTEX_CMP_REQUEUE || command == FUTEX_WAKE_OP;
-  return !is_own(at.rdi) || (has_two && !is_own(at.r8));
+  return !is_own(call_argument(at, 0)) || (has_two && !is_own(call_argument(at, 4)));
 }
 
 }  // namespace heapattach

@@ -6,9 +6,9 @@
 
 #include <sys/types.h>
 
+#include "attach/arch/registers.h"
 #include "attach/memory/memory_reader.h"
 #include "attach/process/memory_map.h"
-#include "attach/stop/registers.h"
 
 namespace heapattach {
 

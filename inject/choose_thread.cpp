@@ -1,20 +1,19 @@
 #include "inject/choose_thread.h"
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 
 #include <fmt/format.h>
 #include <sys/syscall.h>
 
+#include "attach/arch/system_calls.h"
 #include "attach/stop/rewind.h"
-#include "inject/stub.h"
+#include "inject/arch/stub.h"
 
 namespace heapattach {
 
 namespace {
 
-constexpr std::uint64_t kUserCode64 = 0x33;  // __USER_CS of the kernel
-constexpr std::uint64_t kTrapFlag = 0x100;
 // Examining more threads than this costs more than a second-best thread does.
 constexpr std::size_t kMostLookedAt = 64;
 constexpr std::uint64_t kSignalPwr = std::uint64_t{1} << 29;   // SIGPWR is 30
@@ -25,7 +24,7 @@ constexpr std::uint64_t kFaults = std::uint64_t{1} << 3 | std::uint64_t{1} << 5 
                                   std::uint64_t{1} << 10;
 
 bool is_in_call(const RawRegisters& registers) {
-  return static_cast<std::int64_t>(registers.orig_rax) >= 0;
+  return call_number(registers).has_value();
 }
 
 bool has_stack(const MemoryMap& map, RemoteAddr stack) {
@@ -45,10 +44,11 @@ Result<Candidate> look_at(RemoteControl& control,
   seen.is_filtered = status.seccomp_mode != 0;
   // If the kernel cannot report this, our call will reveal it without harm (injection.cpp).
   seen.is_dispatched = HA_TRY(control.call_dispatch(tid)) == CallDispatch::On;
-  seen.has_stack = has_stack(map, {seen.registers.rsp});
-  seen.is_after_syscall = is_after_syscall(control.memory(), {seen.registers.rip});
+  seen.has_stack = has_stack(map, stack_pointer(seen.registers));
+  seen.is_after_syscall = is_after_syscall(control.memory(), instruction_pointer(seen.registers));
   const auto configuration = HA_TRY(control.rseq(tid));
-  const auto sequence = rseq_state(configuration, {seen.registers.rip}, control.memory());
+  const auto sequence =
+      rseq_state(configuration, instruction_pointer(seen.registers), control.memory());
   if (sequence) seen.sequence = *sequence;
   return seen;
 }
@@ -57,7 +57,9 @@ Borrowed borrow(const Candidate& best, const Process& process, bool rewind) {
   Borrowed thread{.tid = best.tid, .found = best.registers, .way_back = {}, .mask = best.mask};
   // In the stub, the kernel no longer sees that the thread left a sequence half done: it checks
   // where the thread is, and that is our stub.
-  if (best.sequence && best.sequence->is_inside) thread.found.rip = best.sequence->abort.value;
+  if (best.sequence && best.sequence->is_inside) {
+    set_instruction_pointer(thread.found, best.sequence->abort);
+  }
   std::optional<RawRegisters> again;
   if (rewind && best.is_after_syscall && is_rewindable(best.registers)) {
     const auto status = process.thread_status(best.tid);
@@ -77,20 +79,20 @@ Error no_thread(ErrorKind kind, std::size_t threads, std::string_view why) {
 
 }  // namespace
 
-bool is_after_syscall(const MemoryReader& memory, RemoteAddr rip) {
-  std::array<std::byte, 2> code{};
-  return memory.read(rip - code.size(), code) && code[0] == std::byte{0x0f} &&
-         code[1] == std::byte{0x05};
+bool is_after_syscall(const MemoryReader& memory, RemoteAddr at) {
+  const auto wanted = call_instruction();
+  std::vector<std::byte> code(wanted.size());
+  return memory.read(at - code.size(), code) && std::ranges::equal(code, wanted);
 }
 
 std::optional<std::string_view> objection_to(const Candidate& candidate) {
   const RawRegisters& at = candidate.registers;
-  if (at.cs != kUserCode64) return "it runs 32-bit code";
+  if (!runs_64_bit_code(at)) return "it runs 32-bit code";
   if (candidate.is_filtered) {
     return "a seccomp filter applies to it, which may kill it for a call that it never makes";
   }
   if (candidate.is_dispatched) return kDispatchedCalls;
-  if ((at.eflags & kTrapFlag) != 0) return "it single-steps itself";
+  if (is_single_stepping(at)) return "it single-steps itself";
   if (!candidate.has_stack) return "no stack is mapped below its stack pointer";
   if (!candidate.sequence) return "its restartable sequence makes no sense";
   const bool is_interrupted = call_state(at) != CallState::None;
@@ -98,8 +100,8 @@ std::optional<std::string_view> objection_to(const Candidate& candidate) {
     return "its interrupted call was not made by the instruction syscall";
   }
   if (is_in_call(at)) {
-    switch (at.orig_rax) {
-      case SYS_vfork: return "it is in vfork";
+    switch (*call_number(at)) {
+      case kVfork: return "it is in vfork";
       // A collector keeps the threads that it has stopped here, in its signal's frame.
       case SYS_rt_sigsuspend: return "it waits in a signal handler";
       default: break;
@@ -129,7 +131,7 @@ std::optional<std::string_view> objection_in_place(const Candidate& candidate) {
   if (call_state(at) == CallState::RestartsRest) {
     return "it waits with a timeout, and only the kernel knows how much of it is left";
   }
-  const bool is_interrupted = static_cast<std::int64_t>(at.rax) == -EINTR;
+  const bool is_interrupted = call_result(at) == -EINTR;
   const bool goes_on = candidate.is_after_syscall && is_rewindable(at);
   if (is_interrupted && !goes_on) return "it is in a system call that cannot be restarted";
   return std::nullopt;

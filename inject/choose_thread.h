@@ -18,12 +18,12 @@ struct Candidate {
   bool is_filtered = false;           // seccomp
   bool is_dispatched = false;         // its system calls go to the program (CallDispatch)
   bool has_stack = true;              // memory below its stack pointer is mapped and writable
-  bool is_after_syscall = true;       // the two bytes before rip are a syscall instruction
+  bool is_after_syscall = true;       // the instruction before it makes system calls
   std::optional<RseqState> sequence;  // none: the target's description of it makes no sense
 };
 
-// Whether the two bytes before `rip` are a syscall instruction.
-[[nodiscard]] bool is_after_syscall(const MemoryReader& memory, RemoteAddr rip);
+// Whether the instruction before `at` makes system calls.
+[[nodiscard]] bool is_after_syscall(const MemoryReader& memory, RemoteAddr at);
 
 // The reason not to borrow a thread, if any.
 [[nodiscard]] std::optional<std::string_view> objection_to(const Candidate& candidate);

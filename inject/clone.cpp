@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "attach/base/needed_time.h"
+#include "inject/arch/stub.h"
 #include "inject/choose_thread.h"
 #include "inject/headroom.h"
 #include "inject/hold_clone.h"
@@ -16,7 +17,6 @@
 #include "inject/not_copied.h"
 #include "inject/padding.h"
 #include "inject/ptrace_control.h"
-#include "inject/stub.h"
 
 namespace heapattach {
 

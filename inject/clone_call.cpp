@@ -161,7 +161,7 @@ std::optional<CallOutcome> CloneCalls::judge_signal(const CallFrame& frame,
     const auto now = OwnProcess::registers(stop.thread);
     if (now && has_returned(frame, *now)) {
       CallOutcome returned;
-      returned.value = now->rax;
+      returned.value = function_result(*now);
       return returned;
     }
   }
@@ -188,7 +188,7 @@ CallOutcome CloneCalls::outcome_of(const OwnStop& stop, End end) const {
   if (!now) return outcome;
   outcome.where = *now;
   outcome.stack.resize(kStackShown);
-  const auto got = own_->memory().read_some({now->rsp}, outcome.stack);
+  const auto got = own_->memory().read_some(stack_pointer(*now), outcome.stack);
   outcome.stack.resize(got ? *got : 0);
   return outcome;
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "inject/call_frame.h"
+#include "inject/arch/call_frame.h"
 #include "inject/clone_walls.h"
 #include "inject/own_process.h"
 

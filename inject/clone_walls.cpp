@@ -220,7 +220,8 @@ class Closing {
   }
 
   Result<void> filter_calls() {
-    const std::vector<sock_filter> filter = call_filter(walls_.rules);
+    const FilterProgram judging = call_filter(walls_.rules);
+    const std::vector<sock_filter>& filter = judging.code();
     const std::uint64_t at = own_.scratch().value;
     // struct sock_fprog: the count and the address.
     const std::array<std::uint64_t, 2> program{filter.size(), at + sizeof program};

@@ -12,8 +12,8 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-#include "attach/process/ptrace_word.h"
-#include "attach/stop/registers.h"
+#include "attach/arch/system_calls.h"
+#include "attach/base/ptrace_word.h"
 #include "inject/watch.h"
 #include "inject/way_back.h"
 
@@ -32,7 +32,7 @@ bool is_asleep(pid_t pid) {
   RawRegisters at{};
   iovec area{&at, sizeof at};
   if (ptrace(PTRACE_GETREGSET, pid, ptrace_word(NT_PRSTATUS), &area) != 0) return false;
-  return at.orig_rax == SYS_nanosleep && call_state(at) == CallState::RestartsRest;
+  return call_number(at) == SYS_nanosleep && call_state(at) == CallState::RestartsRest;
 }
 
 Error ended_early(pid_t pid) {

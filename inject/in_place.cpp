@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <sys/syscall.h>
 
-#include "attach/arch/x86_64.h"
+#include "attach/arch/system_calls.h"
+#include "inject/arch/stub.h"
 #include "inject/how_it_ended.h"
 #include "inject/status_signals.h"
-#include "inject/stub.h"
 
 // The steps, and what happens if we die after each:
 //
@@ -56,7 +56,8 @@ class InPlace {
         thread_(thread),
         call_(call),
         image_(Stub::function_image(thread.way_back, thread.mask)),
-        after_(call.stub + Stub::function_bytes() + Stub::call_entry() + kSyscallBytes) {}
+        after_(call.stub + Stub::function_bytes() + Stub::call_entry() +
+               call_instruction().size()) {}
   ~InPlace() { static_cast<void>(put_back()); }
   InPlace(const InPlace&) = delete;
   InPlace& operator=(const InPlace&) = delete;
@@ -145,8 +146,8 @@ class InPlace {
     // A collector protects pages and learns of writes to them by this signal.
     const bool is_handled = has_signal(call_.handled_signals, signal);
     const bool may_be_meant = signal == SIGSEGV && origin.code == SEGV_ACCERR && is_handled &&
-                              std::pair{RemoteAddr{at.rip}, origin.address} != last_fault_;
-    if (may_be_meant) last_fault_ = {RemoteAddr{at.rip}, origin.address};
+                              std::pair{instruction_pointer(at), origin.address} != last_fault_;
+    if (may_be_meant) last_fault_ = {instruction_pointer(at), origin.address};
     hand_on = signal;
     if (!is_abort && (!is_crash || may_be_meant)) return false;
     outcome_.end = End::Crashed;
@@ -159,21 +160,21 @@ class InPlace {
 
   Result<bool> judge_call() {
     RawRegisters at = HA_TRY(control_.registers(thread_.tid));
-    if (at.rip == after_.value) {
-      outcome_.value = at.r12;
+    if (instruction_pointer(at) == after_) {
+      outcome_.value = Stub::function_result(at);
       return true;
     }
-    if (static_cast<std::int64_t>(at.rax) != -ENOSYS) return false;  // at its exit
-    switch (at.orig_rax) {
+    if (!is_at_call_entry(at)) return false;
+    switch (call_number(at).value_or(-1)) {
       case SYS_exit:
       case SYS_exit_group: outcome_.end = End::Exits; break;
       case SYS_execve:
       case SYS_execveat: outcome_.end = End::Executes; break;
       default: return false;
     }
-    outcome_.number = static_cast<int>(at.rdi);
+    outcome_.number = static_cast<int>(call_argument(at, 0));
     outcome_.where = at;
-    at.orig_rax = static_cast<std::uint64_t>(-1);  // the call is skipped
+    leave_call(at);
     HA_TRY(control_.set_registers(thread_.tid, at));
     HA_TRY(take_out());
     return true;

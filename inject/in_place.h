@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "inject/in_place_frame.h"
+#include "inject/arch/in_place_frame.h"
 #include "inject/injection.h"
 
 namespace heapattach {

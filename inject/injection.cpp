@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <sys/syscall.h>
 
-#include "attach/arch/x86_64.h"
+#include "attach/arch/system_calls.h"
 #include "inject/how_it_ended.h"
 
 // The steps, and what happens if we die after each:
@@ -32,7 +32,7 @@
 //                                 turn on a processor, and it is in the right kind of stop here
 //   its mask is restored          the same
 //   its registers are restored    as after any freeze: the kernel finds the thread in the stop that
-//                                 it was in, with the result of its interrupted call and orig_rax,
+//                                 it was in, with the number and result of its interrupted call,
 //                                 and decides whether the call continues or returns EINTR for a
 //                                 signal. Only the kernel can: that is why the stub's own end,
 //                                 which always continues the call, is only for the case of our
@@ -145,7 +145,7 @@ class Injection {
       if (!is_after_call(at)) continue;
       // The kernel is about to repeat the call, because a stop signal came.
       if (call_state(at) != CallState::None) continue;
-      result_.value = static_cast<std::int64_t>(at.rax);
+      result_.value = call_result(at);
       is_under_way_ = false;
       return {};
     }
@@ -164,7 +164,7 @@ class Injection {
 
   [[nodiscard]] bool is_after_call(const RawRegisters& at) const {
     const std::size_t entry = call_.makes_process ? Stub::clone_entry() : Stub::call_entry();
-    return at.rip == (call_.stub + entry + kSyscallBytes).value;
+    return instruction_pointer(at) == call_.stub + entry + call_instruction().size();
   }
 
   // Undoes everything, last things first. A thread that is out of reach, or in the middle of the

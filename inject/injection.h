@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "inject/arch/stub.h"
 #include "inject/remote_control.h"
-#include "inject/stub.h"
 
 namespace heapattach {
 

@@ -16,10 +16,10 @@
 #include "attach/base/guardian.h"
 #include "attach/base/interrupt.h"
 #include "attach/base/word.h"
+#include "inject/arch/stub.h"
 #include "inject/choose_thread.h"
 #include "inject/padding.h"
 #include "inject/ptrace_control.h"
-#include "inject/stub.h"
 
 namespace heapattach {
 

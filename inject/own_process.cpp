@@ -15,10 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/arch/x86_64.h"
+#include "attach/arch/system_calls.h"
 #include "attach/base/back_off.h"
 #include "attach/base/interrupt.h"
-#include "attach/process/ptrace_word.h"
+#include "attach/base/ptrace_word.h"
 #include "inject/call_filter.h"
 #include "inject/hold_clone.h"
 
@@ -69,7 +69,7 @@ std::optional<int> status_of(pid_t thread) {
 void exit_all(pid_t thread) {
   auto now = OwnProcess::registers(thread);
   if (!now) return;
-  now->orig_rax = SYS_exit_group;
+  replace_call(*now, SYS_exit_group);
   static_cast<void>(set_registers(thread, *now));
 }
 
@@ -148,13 +148,8 @@ Result<int> OwnProcess::wait_for(pid_t thread, Clock::time_point deadline) const
 Result<std::int64_t> OwnProcess::system_call(long number,
                                              std::span<const std::uint64_t> arguments) {
   RawRegisters in = found_;
-  const std::array slots{&in.rdi, &in.rsi, &in.rdx, &in.r10, &in.r8, &in.r9};
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    *slots[i] = i < arguments.size() ? arguments[i] : 0;
-  }
-  in.rip = found_.rip - kSyscallBytes;
-  in.rax = static_cast<std::uint64_t>(number);
-  in.orig_rax = static_cast<std::uint64_t>(-1);
+  set_call(in, number, arguments);
+  call_again(in, number);
   const pid_t pid = clone_.pid();
   HA_TRY(set_registers(pid, in));
   const auto deadline = Clock::now() + kPatience;
@@ -164,7 +159,7 @@ Result<std::int64_t> OwnProcess::system_call(long number,
     if (!WIFSTOPPED(status)) return Error{ErrorKind::Gone, "the clone was killed"};
     if (status >> 16 == 0 && WSTOPSIG(status) == kSystemCall) ++stops;
   }
-  return static_cast<std::int64_t>(HA_TRY(registers(pid)).rax);
+  return call_result(HA_TRY(registers(pid)));
 }
 
 Result<OwnStop> OwnProcess::run(const RawRegisters& from, Clock::time_point deadline) {
@@ -241,7 +236,7 @@ bool OwnProcess::keep_futex(pid_t thread, const RawRegisters& at) const {
   if (!map) return false;
   if (!may_be_shared_futex(at, *map)) return true;
   RawRegisters own = at;
-  own.rsi |= FUTEX_PRIVATE_FLAG;
+  set_call_argument(own, 1, call_argument(at, 1) | FUTEX_PRIVATE_FLAG);
   return set_registers(thread, own).has_value();
 }
 
@@ -258,13 +253,12 @@ std::optional<OwnStop> OwnProcess::look_at_filtered(pid_t thread) const {
   if (what == kTriesCall && may_call(*now)) return std::nullopt;
   // The call is skipped, and this is its result (seccomp(2), SECCOMP_RET_TRACE).
   RawRegisters refused = *now;
-  refused.orig_rax = static_cast<std::uint64_t>(-1);
-  refused.rax = static_cast<std::uint64_t>(-EPERM);
+  refuse_call(refused, -EPERM);
   static_cast<void>(set_registers(thread, refused));
   OwnStop stop = stopped(Kind::TriesCall, thread);
   if (what == kTriesProgram) stop.kind = Kind::TriesProgram;
   if (what == kTriesProcess) stop.kind = Kind::TriesProcess;
-  stop.call = static_cast<int>(now->orig_rax);
+  stop.call = static_cast<int>(call_number(*now).value_or(-1));
   return stop;
 }
 

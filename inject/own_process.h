@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "attach/arch/registers.h"
 #include "attach/memory/live_memory.h"
-#include "attach/stop/registers.h"
 #include "inject/call_rules.h"
 #include "inject/called_files.h"
 
@@ -54,7 +54,7 @@ class OwnProcess {
   // The size of the area for our system calls' input, on its stack, below the data in use.
   static constexpr std::uint64_t kScratchBytes = 4096;
   [[nodiscard]] RemoteAddr scratch() const {
-    return {(found_.rsp - kScratchBytes) & ~std::uint64_t{15}};
+    return {(stack_pointer(found_).value - kScratchBytes) & ~std::uint64_t{15}};
   }
 
   // Makes one system call in its first thread. Returns the result, or minus an errno.

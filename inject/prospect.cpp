@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "inject/arch/stub.h"
 #include "inject/headroom.h"
 #include "inject/padding.h"
-#include "inject/stub.h"
 
 namespace heapattach {
 

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "attach/base/back_off.h"
+#include "attach/base/ptrace_word.h"
 #include "attach/process/process_status.h"
-#include "attach/process/ptrace_word.h"
 #include "attach/process/start_program.h"
 
 namespace heapattach {

@@ -15,7 +15,8 @@ void release_others(RemoteControl& control,
   for (const FrozenThread& thread : view.threads) {
     if (thread.tid == kept || !thread.registers) continue;
     const auto at = control.registers(thread.tid);
-    if (rewind && at && is_rewindable(*at) && is_after_syscall(control.memory(), {at->rip})) {
+    if (rewind && at && is_rewindable(*at) &&
+        is_after_syscall(control.memory(), instruction_pointer(*at))) {
       const auto status = process.thread_status(thread.tid);
       const auto mask = control.signal_mask(thread.tid);
       const std::uint64_t deliverable = status && mask ? status->pending_signals & ~*mask : 1;

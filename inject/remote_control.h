@@ -7,8 +7,8 @@
 
 #include <sys/types.h>
 
+#include "attach/arch/registers.h"
 #include "attach/memory/memory_reader.h"
-#include "attach/stop/registers.h"
 #include "inject/way_back.h"
 
 namespace heapattach {

@@ -4,17 +4,12 @@
 #include <linux/rseq.h>
 #include <sys/syscall.h>
 
-#include "attach/arch/x86_64.h"
+#include "attach/arch/system_calls.h"
 
 namespace heapattach {
 
 namespace {
 
-// include/linux/errno.h of the kernel; programs never see them.
-constexpr std::int64_t kRestartSys = -512;
-constexpr std::int64_t kRestartNoIntr = -513;
-constexpr std::int64_t kRestartNoHand = -514;
-constexpr std::int64_t kRestartBlock = -516;
 constexpr std::uint64_t kSequencePointerOffset = 8;  // of rseq_cs in struct rseq
 
 Error malformed(RemoteAddr at) {
@@ -48,8 +43,8 @@ Result<RseqState> rseq_state(const RseqConfiguration& configuration,
 }
 
 CallState call_state(const RawRegisters& at_stop) {
-  if (static_cast<std::int64_t>(at_stop.orig_rax) < 0) return CallState::None;
-  switch (static_cast<std::int64_t>(at_stop.rax)) {
+  if (!call_number(at_stop)) return CallState::None;
+  switch (call_result(at_stop)) {
     case kRestartSys:
     case kRestartNoIntr:
     case kRestartNoHand: return CallState::Restarts;
@@ -62,16 +57,10 @@ RawRegisters way_back(const RawRegisters& at_stop, const std::optional<RawRegist
   RawRegisters back = rewound.value_or(at_stop);
   switch (call_state(at_stop)) {
     case CallState::None: break;
-    case CallState::Restarts:
-      back.rax = at_stop.orig_rax;
-      back.rip -= kSyscallBytes;
-      break;
-    case CallState::RestartsRest:
-      back.rax = SYS_restart_syscall;
-      back.rip -= kSyscallBytes;
-      break;
+    case CallState::Restarts: call_again(back, *call_number(at_stop)); break;
+    case CallState::RestartsRest: call_again(back, SYS_restart_syscall); break;
   }
-  back.orig_rax = static_cast<std::uint64_t>(-1);
+  leave_call(back);
   return back;
 }
 

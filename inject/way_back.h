@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "attach/arch/registers.h"
 #include "attach/memory/memory_reader.h"
-#include "attach/stop/registers.h"
 
 namespace heapattach {
 

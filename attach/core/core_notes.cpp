@@ -9,8 +9,8 @@
 #include <sys/procfs.h>
 
 #include "attach/arch/addresses.h"
-#include "attach/stop/registers.h"
-#include "attach/stop/vector_registers.h"
+#include "attach/arch/registers.h"
+#include "attach/arch/vector_registers.h"
 
 namespace heapattach {
 

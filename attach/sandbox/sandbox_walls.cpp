@@ -9,9 +9,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -22,20 +20,18 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "attach/arch/system_calls.h"
 #include "attach/base/sanitized.h"
+#include "attach/sandbox/filter_program.h"
 
-// The filter is a program of the kernel's classic BPF, which sees a system call's number, the
-// architecture it was made for, and its arguments: instructions of one word, jumps forward only. It
-// cannot follow pointers, so it judges arguments only as numbers. It allows what libelf, libdw and
-// the allocator do while they read an open descriptor. Everything else fails with EPERM instead of
-// killing the worker, because libraries try much that they can do without (sysinfo for a sort, open
-// for a settings file). Calls that no reader of debug information ever makes end the worker, so
-// that an attempt is noticed.
+// The filter allows what libelf, libdw and the allocator do while they read an open descriptor.
+// Everything else fails with EPERM instead of killing the worker, because libraries try much that
+// they can do without (sysinfo for a sort, open for a settings file). Calls that no reader of debug
+// information ever makes end the worker, so that an attempt is noticed.
 
 namespace heapattach {
 namespace {
 
-constexpr std::uint32_t kFirstX32Call = 0x40000000;
 constexpr std::uint32_t kNobody = 65534;
 
 constexpr std::array kAllowed = {
@@ -49,7 +45,7 @@ constexpr std::array kAllowed = {
 // In addition, what a tool with threads and workers does with its open files.
 constexpr std::array kAllowedToTool = {
     SYS_write,     SYS_writev,          SYS_pwrite64,        SYS_fsync,
-    SYS_poll,      SYS_ppoll,           SYS_pipe2,           SYS_dup2,
+    kPoll,         SYS_ppoll,           SYS_pipe2,           kDup2,
     SYS_dup3,      SYS_close_range,     SYS_wait4,           SYS_set_robust_list,
     SYS_rseq,      SYS_set_tid_address, SYS_restart_syscall, SYS_sched_getaffinity,
     SYS_sysinfo,   SYS_uname,           SYS_getuid,          SYS_geteuid,
@@ -91,110 +87,72 @@ constexpr std::array kDeadly = {
     SYS_userfaultfd,
     SYS_perf_event_open,
     SYS_memfd_create,
-    SYS_unlink,
+    kUnlink,
     SYS_unlinkat,
-    SYS_rename,
+    kRename,
     SYS_renameat,
     SYS_renameat2,
     SYS_keyctl,
     SYS_add_key,
 };
 
-// Writes the filter, one rule after another.
-class Filter {
- public:
-  Filter() {
-    load(offsetof(seccomp_data, arch));
-    skip_unless_equal(AUDIT_ARCH_X86_64, 0, 1);
-    jump(1);
-    end(SECCOMP_RET_KILL_PROCESS);
-    load(offsetof(seccomp_data, nr));
-    add({BPF_JMP | BPF_JGE | BPF_K, 0, 1, kFirstX32Call});
-    end(SECCOMP_RET_KILL_PROCESS);
-  }
+using Arguments = FilterProgram::Arguments;
 
-  void judge(long call, std::uint32_t verdict) {
-    skip_unless_equal(static_cast<std::uint32_t>(call), 0, 1);
-    end(verdict);
-  }
-  // Allows `call` if its argument is `value`, after which no rule may follow.
-  void allow_if_argument(long call, unsigned argument, std::uint32_t value) {
-    skip_unless_equal(static_cast<std::uint32_t>(call), 0, 4);
-    load(argument_at(argument));
-    skip_unless_equal(value, 0, 1);
-    end(SECCOMP_RET_ALLOW);
-    load(offsetof(seccomp_data, nr));
-  }
-  // Allows `call` if its argument has none of these bits.
-  void allow_unless_bits(long call, unsigned argument, std::uint32_t bits) {
-    skip_unless_equal(static_cast<std::uint32_t>(call), 0, 4);
-    load(argument_at(argument));
-    add({BPF_JMP | BPF_JSET | BPF_K, 1, 0, bits});
-    end(SECCOMP_RET_ALLOW);
-    load(offsetof(seccomp_data, nr));
-  }
-  // What any of our processes may do with memory, open files, and itself.
-  void allow_computing() {
-    for (const long call : kAllowed) judge(call, SECCOMP_RET_ALLOW);
-    allow_if_argument(SYS_newfstatat, 3, AT_EMPTY_PATH);  // the C library's fstat()
-    allow_unless_bits(SYS_mmap, 2, PROT_EXEC);
-    allow_unless_bits(SYS_mprotect, 2, PROT_EXEC);
-    allow_if_argument(SYS_tgkill, 0, static_cast<std::uint32_t>(getpid()));  // abort()
-  }
-  void end(std::uint32_t verdict) { add({BPF_RET | BPF_K, 0, 0, verdict}); }
+std::uint32_t word(long value) {
+  return static_cast<std::uint32_t>(value);
+}
 
-  [[nodiscard]] bool install() {
-    const sock_fprog program{static_cast<unsigned short>(size_), code_.data()};
-    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+// What any of our processes may do with memory, open files, and itself.
+FilterProgram allow_computing() {
+  FilterProgram filter(SECCOMP_RET_KILL_PROCESS);
+  for (const long call : kAllowed) filter.judge(call, SECCOMP_RET_ALLOW);
+  // The C library's fstat(), and what abort() calls.
+  filter.judge(SYS_newfstatat, Arguments().of(3).if_equal(AT_EMPTY_PATH, SECCOMP_RET_ALLOW));
+  filter.judge(SYS_tgkill, Arguments().of(0).if_equal(word(getpid()), SECCOMP_RET_ALLOW));
+  for (const long call : {SYS_mmap, SYS_mprotect}) {
+    filter.judge(call, Arguments().of(2).if_no_bit(PROT_EXEC, SECCOMP_RET_ALLOW));
   }
+  return filter;
+}
 
- private:
-  void add(sock_filter instruction) {
-    if (size_ < code_.size()) code_[size_++] = instruction;
-  }
-  void load(std::size_t offset) {
-    add({BPF_LD | BPF_W | BPF_ABS, 0, 0, static_cast<std::uint32_t>(offset)});
-  }
-  void skip_unless_equal(std::uint32_t value, std::uint8_t equal, std::uint8_t other) {
-    add({BPF_JMP | BPF_JEQ | BPF_K, equal, other, value});
-  }
-  void jump(std::uint32_t over) { add({BPF_JMP | BPF_JA, 0, 0, over}); }
-  // The lower half; descriptors, ids and protections fit into it.
-  static std::size_t argument_at(unsigned argument) {
-    return offsetof(seccomp_data, args) + std::size_t{8} * argument;
-  }
+// Refuses everything that has not been allowed, and ends a process that tries one of kDeadly.
+void refuse_others(FilterProgram& filter) {
+  for (const long call : kDeadly) filter.judge(call, SECCOMP_RET_KILL_PROCESS);
+  filter.otherwise(SECCOMP_RET_ERRNO | EPERM);
+}
 
-  std::array<sock_filter, 512> code_{};
-  std::size_t size_ = 0;
-};
+// The limit of the kernel (BPF_MAXINSNS) is far away.
+bool install(const FilterProgram& filter) {
+  std::vector<sock_filter> code = filter.code();
+  const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
+  return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
 
 // What the C library does to start a thread, to wait in it, and to count the cores.
-void allow_threads(Filter& filter) {
+void allow_threads(FilterProgram& filter) {
   constexpr std::uint32_t kThreadFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
                                          CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
                                          CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
   filter.judge(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);  // then it uses clone()
-  filter.allow_if_argument(SYS_clone, 0, kThreadFlags);
-  for (const long call : {SYS_set_robust_list, SYS_rseq, SYS_sched_getaffinity, SYS_poll}) {
+  filter.judge(SYS_clone, Arguments().of(0).if_equal(kThreadFlags, SECCOMP_RET_ALLOW));
+  for (const long call : {SYS_set_robust_list, SYS_rseq, SYS_sched_getaffinity, kPoll}) {
     filter.judge(call, SECCOMP_RET_ALLOW);
   }
 }
 
 bool install_filter(int output, bool may_start_threads) {
-  Filter filter;
-  filter.allow_computing();
+  FilterProgram filter = allow_computing();
   if (may_start_threads) allow_threads(filter);
   for (const long call : {SYS_write, SYS_writev}) {
-    filter.allow_if_argument(call, 0, static_cast<std::uint32_t>(output));
+    filter.judge(call, Arguments().of(0).if_equal(word(output), SECCOMP_RET_ALLOW));
   }
   // The sanitizers write a report, and use a pipe to find out whether they may read memory.
   if (kIsSanitized) {
-    for (const long call : {SYS_write, SYS_pipe, SYS_pipe2}) filter.judge(call, SECCOMP_RET_ALLOW);
+    for (const long call : {SYS_write, kPipe, SYS_pipe2}) filter.judge(call, SECCOMP_RET_ALLOW);
   }
   filter.judge(SYS_tgkill, SECCOMP_RET_KILL_PROCESS);
-  for (const long call : kDeadly) filter.judge(call, SECCOMP_RET_KILL_PROCESS);
-  filter.end(SECCOMP_RET_ERRNO | EPERM);
-  return filter.install();
+  refuse_others(filter);
+  return install(filter);
 }
 
 // `may_signal`: only its own workers, which another mechanism ensures.
@@ -202,30 +160,28 @@ bool install_tool_filter(int broker, bool may_signal) {
   constexpr std::uint32_t kNewNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
                                            CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
                                            CLONE_NEWCGROUP | CLONE_PTRACE;
-  Filter filter;
-  filter.allow_computing();
+  FilterProgram filter = allow_computing();
   for (const long call : kAllowedToTool) filter.judge(call, SECCOMP_RET_ALLOW);
   // Its flags are in memory; the C library then uses clone(), whose flags the filter can see.
   filter.judge(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
-  filter.allow_unless_bits(SYS_clone, 0, kNewNamespaces);
+  filter.judge(SYS_clone, Arguments().of(0).if_no_bit(kNewNamespaces, SECCOMP_RET_ALLOW));
   for (const int command : {F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETPIPE_SZ}) {
-    filter.allow_if_argument(SYS_fcntl, 1, static_cast<std::uint32_t>(command));
+    filter.judge(SYS_fcntl, Arguments().of(1).if_equal(word(command), SECCOMP_RET_ALLOW));
   }
   for (const int request : {TCGETS, TIOCGWINSZ}) {
-    filter.allow_if_argument(SYS_ioctl, 1, static_cast<std::uint32_t>(request));
+    filter.judge(SYS_ioctl, Arguments().of(1).if_equal(word(request), SECCOMP_RET_ALLOW));
   }
   for (const int option : {PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, PR_SET_NAME}) {
-    filter.allow_if_argument(SYS_prctl, 0, static_cast<std::uint32_t>(option));
+    filter.judge(SYS_prctl, Arguments().of(0).if_equal(word(option), SECCOMP_RET_ALLOW));
   }
-  filter.allow_if_argument(SYS_prlimit64, 0, 0);  // of itself
+  filter.judge(SYS_prlimit64, Arguments().of(0).if_equal(0, SECCOMP_RET_ALLOW));  // of itself
   for (const long call : {SYS_sendto, SYS_sendmsg, SYS_recvmsg}) {
-    filter.allow_if_argument(call, 0, static_cast<std::uint32_t>(broker));
+    filter.judge(call, Arguments().of(0).if_equal(word(broker), SECCOMP_RET_ALLOW));
   }
   filter.judge(SYS_memfd_create, SECCOMP_RET_ALLOW);  // a core file's vdso becomes a file
   filter.judge(SYS_kill, may_signal ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM);
-  for (const long call : kDeadly) filter.judge(call, SECCOMP_RET_KILL_PROCESS);
-  filter.end(SECCOMP_RET_ERRNO | EPERM);
-  return filter.install();
+  refuse_others(filter);
+  return install(filter);
 }
 
 // Newer than the headers that we may be built with.

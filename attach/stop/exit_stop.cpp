@@ -28,13 +28,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/arch/system_calls.h"
+#include "attach/arch/vector_registers.h"
 #include "attach/base/back_off.h"
 #include "attach/base/guardian.h"
 #include "attach/base/interrupt.h"
+#include "attach/base/ptrace_word.h"
 #include "attach/process/process.h"
-#include "attach/process/ptrace_word.h"
 #include "attach/process/start_program.h"
-#include "attach/stop/vector_registers.h"
 
 namespace heapattach {
 
@@ -215,7 +216,8 @@ void ExitStop::take_stop(pid_t tid, int status) {
       unsigned long message = 0;
       ptrace(PTRACE_GETEVENTMSG, tid, nullptr, &message);
       const auto raw = raw_registers(tid);
-      threads_.stop(tid, {raw ? raw->orig_rax : 0, static_cast<int>(message)});
+      const long call = raw ? call_number(*raw).value_or(-1) : 0;
+      threads_.stop(tid, {static_cast<std::uint64_t>(call), static_cast<int>(message)});
       return;
     }
     case PTRACE_EVENT_EXEC:

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "attach/arch/registers.h"
 #include "attach/process/process.h"
-#include "attach/stop/registers.h"
 
 namespace heapattach {
 

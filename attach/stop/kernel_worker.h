@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attach/stop/registers.h"
+#include "attach/arch/registers.h"
 
 namespace heapattach {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <ctime>
 
 #include <elf.h>
@@ -13,13 +14,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/arch/system_calls.h"
+#include "attach/arch/vector_registers.h"
 #include "attach/base/back_off.h"
 #include "attach/base/fault_points.h"
+#include "attach/base/ptrace_word.h"
 #include "attach/process/blocked_call.h"
 #include "attach/process/permission.h"
-#include "attach/process/ptrace_word.h"
 #include "attach/process/start_program.h"
-#include "attach/stop/vector_registers.h"
 
 namespace heapattach {
 
@@ -151,12 +153,12 @@ Result<void> PtraceTracer::set_registers(pid_t tid, const RawRegisters& values) 
   return os_error("PTRACE_SETREGSET", errno);
 }
 
-bool PtraceTracer::is_after_syscall(pid_t tid, RemoteAddr rip) {
-  constexpr long kSyscall = 0x050f;  // 0f 05, read little-endian
+bool PtraceTracer::is_after_syscall(pid_t tid, RemoteAddr at) {
+  const auto wanted = call_instruction();
   errno = 0;
   const long found = traced(FaultPoint::PeekInstruction, PTRACE_PEEKTEXT, tid,
-                            ptrace_word((rip - 2).value), nullptr);
-  return errno == 0 && (found & 0xffff) == kSyscall;
+                            ptrace_word((at - wanted.size()).value), nullptr);
+  return errno == 0 && std::memcmp(&found, wanted.data(), wanted.size()) == 0;
 }
 
 // A call such as epoll_pwait sets its own mask of blocked signals while it lasts. /proc shows that

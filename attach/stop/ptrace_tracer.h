@@ -27,7 +27,7 @@ class PtraceTracer final : public Tracer {
   Result<RawRegisters> registers(pid_t tid) override;
   std::vector<std::uint64_t> vector_registers(pid_t tid) override;
   Result<void> set_registers(pid_t tid, const RawRegisters& values) override;
-  bool is_after_syscall(pid_t tid, RemoteAddr rip) override;
+  bool is_after_syscall(pid_t tid, RemoteAddr at) override;
   std::uint64_t deliverable_signals(pid_t tid) override;
   std::optional<RemoteAddr> blocked_stack_pointer(pid_t tid) override;
   [[nodiscard]] std::chrono::steady_clock::time_point now() const override;

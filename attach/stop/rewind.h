@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "attach/stop/registers.h"
+#include "attach/arch/registers.h"
 
 namespace heapattach {
 

@@ -64,7 +64,7 @@ Result<RawRegisters> TracedThread::registers(bool may_rewind) {
   const RawRegisters found = HA_TRY(tracer_->registers(tid_));
   // A call that the user's own stop interrupted returns EINTR without us, too.
   if (may_rewind && !is_group_stop_ && is_rewindable(found) &&
-      tracer_->is_after_syscall(tid_, {found.rip})) {
+      tracer_->is_after_syscall(tid_, instruction_pointer(found))) {
     interrupted_call_ = found;
   }
   return found;

@@ -7,10 +7,10 @@
 
 #include <sys/types.h>
 
+#include "attach/arch/registers.h"
 #include "attach/base/result.h"
 #include "attach/process/process.h"
 #include "attach/process/thread_state.h"
-#include "attach/stop/registers.h"
 
 namespace heapattach {
 
@@ -61,8 +61,8 @@ class Tracer {
   // The words of its vector registers and those of floating point; empty if there are none.
   virtual std::vector<std::uint64_t> vector_registers(pid_t) { return {}; }
   virtual Result<void> set_registers(pid_t tid, const RawRegisters& values) = 0;
-  // Whether the two bytes before `rip` are the instruction `syscall`.
-  virtual bool is_after_syscall(pid_t tid, RemoteAddr rip) = 0;
+  // Whether the instruction before `at` makes system calls.
+  virtual bool is_after_syscall(pid_t tid, RemoteAddr at) = 0;
   // The signals that will be delivered as soon as it runs; all signals if unknown.
   virtual std::uint64_t deliverable_signals(pid_t tid) = 0;
   // For a thread that is blocked in the kernel; none if the kernel does not report it.

@@ -98,7 +98,7 @@ std::vector<std::string> name_frames(const CallOptions& options,
   FrozenThread thread;
   thread.tid = standing.thread;
   thread.registers = registers_of(*standing.where);
-  const KeptStack kept({standing.where->rsp}, standing.stack);
+  const KeptStack kept(stack_pointer(*standing.where), standing.stack);
   types::TypeModel no_types;
   unwind::StackLimits limits;
   limits.with_locals = false;

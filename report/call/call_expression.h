@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attach/base/result.h"
-#include "inject/call_frame.h"
+#include "inject/arch/call_frame.h"
 
 namespace heapattach {
 

@@ -10,13 +10,13 @@
 #include "attach/base/guardian.h"
 #include "attach/memory/live_memory.h"
 #include "attach/process/start_program.h"
+#include "inject/arch/stub.h"
 #include "inject/choose_thread.h"
 #include "inject/in_place.h"
 #include "inject/padding.h"
 #include "inject/ptrace_control.h"
 #include "inject/release_others.h"
 #include "inject/status_signals.h"
-#include "inject/stub.h"
 #include "report/call/call_ending.h"
 #include "report/call/call_value.h"
 #include "report/call/find_function.h"
@@ -157,7 +157,7 @@ class InProcess {
     } else if (outcome_->where) {
       standing_.where = outcome_->where;
       stack_.resize(kStackShown);
-      const auto got = control_.memory().read_some({outcome_->where->rsp}, stack_);
+      const auto got = control_.memory().read_some(stack_pointer(*outcome_->where), stack_);
       stack_.resize(got ? *got : 0);
     }
     return {};

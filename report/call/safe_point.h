@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "attach/arch/registers.h"
 #include "attach/memory/memory_reader.h"
-#include "attach/stop/registers.h"
 #include "symbols/unwind/stack_record.h"
 
 namespace heapattach {

@@ -1,7 +1,6 @@
 #include "report/stacks/system_calls.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +8,8 @@
 #include <poll.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+
+#include "attach/arch/system_calls.h"
 
 namespace heapattach::stacks {
 
@@ -29,7 +30,7 @@ enum class Shape : std::uint8_t {
 };
 
 struct Known {
-  std::uint64_t number;
+  long number;
   const char* name;
   Shape shape;
 };
@@ -59,18 +60,18 @@ constexpr std::array kKnown = {
     Known{SYS_splice, "splice", Shape::Descriptor},
     Known{SYS_sendfile, "sendfile", Shape::Plain},
     Known{SYS_futex, "futex", Shape::Futex},
-    Known{SYS_epoll_wait, "epoll_wait", Shape::Epoll},
+    Known{kEpollWait, "epoll_wait", Shape::Epoll},
     Known{SYS_epoll_pwait, "epoll_pwait", Shape::Epoll},
     Known{441, "epoll_pwait2", Shape::Epoll},
-    Known{SYS_poll, "poll", Shape::Poll},
+    Known{kPoll, "poll", Shape::Poll},
     Known{SYS_ppoll, "ppoll", Shape::Poll},
-    Known{SYS_select, "select", Shape::Select},
+    Known{kSelect, "select", Shape::Select},
     Known{SYS_pselect6, "pselect6", Shape::Select},
     Known{SYS_nanosleep, "nanosleep", Shape::Sleep},
     Known{SYS_clock_nanosleep, "clock_nanosleep", Shape::ClockSleep},
     Known{SYS_wait4, "wait4", Shape::Child},
     Known{SYS_waitid, "waitid", Shape::WaitId},
-    Known{SYS_pause, "pause", Shape::Plain},
+    Known{kPause, "pause", Shape::Plain},
     Known{SYS_rt_sigsuspend, "rt_sigsuspend", Shape::Plain},
     Known{SYS_rt_sigtimedwait, "rt_sigtimedwait", Shape::Plain},
     Known{SYS_semop, "semop", Shape::Plain},
@@ -81,9 +82,9 @@ constexpr std::array kKnown = {
     Known{SYS_mq_timedsend, "mq_timedsend", Shape::Descriptor},
     Known{SYS_io_getevents, "io_getevents", Shape::Plain},
     Known{426, "io_uring_enter", Shape::Descriptor},
-    Known{SYS_open, "open", Shape::Plain},
+    Known{kOpen, "open", Shape::Plain},
     Known{SYS_openat, "openat", Shape::Plain},
-    Known{SYS_vfork, "vfork", Shape::Plain},
+    Known{kVfork, "vfork", Shape::Plain},
     Known{SYS_restart_syscall, "restart_syscall", Shape::Plain},
 };
 
@@ -94,8 +95,9 @@ constexpr std::uint64_t kPolledBytes = sizeof(pollfd);
 constexpr std::uint64_t kAbsolute = 1;  // TIMER_ABSTIME
 
 const Known* known(const SystemCall& call) {
-  const auto* const found = std::find_if(
-      kKnown.begin(), kKnown.end(), [&](const Known& one) { return one.number == call.number; });
+  const auto* const found = std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& one) {
+    return std::cmp_equal(one.number, call.number);
+  });
   return found == kKnown.end() ? nullptr : found;
 }
 
@@ -142,7 +144,7 @@ std::string polled(const SystemCall& call, const MemoryReader& capture, Descript
   }
   if (count > kMostPolled) text += fmt::format(", … of {}", count);
   if (text.empty()) text = fmt::format("{} descriptors", count);
-  if (call.number == SYS_poll) return fmt::format("{}; {}", text, timeout_ms(call.arguments[2]));
+  if (call.number == kPoll) return fmt::format("{}; {}", text, timeout_ms(call.arguments[2]));
   return text;
 }
 
@@ -193,18 +195,13 @@ std::string arguments_of(const SystemCall& call,
   return {};
 }
 
-// The code before a `syscall` instruction: mov $number,%eax, within a few instructions.
+// From the code that made the call, which ends before `behind`.
 std::optional<std::uint64_t> number_in_code(RemoteAddr behind, const Modules& modules) {
-  constexpr std::uint64_t kSearched = 40;
-  constexpr std::byte kMoveToEax{0xb8};
   const Module* const module = modules.find(behind);
-  if (module == nullptr || behind.value < kSearched) return {};
-  const auto code = module->file_bytes(behind - kSearched);
-  if (code.size() < kSearched) return {};
-  for (std::size_t at = kSearched - 7; at > 0; --at) {
-    if (code[at] != kMoveToEax) continue;
-    std::uint32_t number = 0;
-    std::memcpy(&number, code.data() + at + 1, sizeof number);
+  if (module == nullptr || behind.value < kCodeBeforeCall) return {};
+  const auto code = module->file_bytes(behind - kCodeBeforeCall);
+  if (code.size() < kCodeBeforeCall) return {};
+  for (const std::uint64_t number : numbers_loaded(code.first(kCodeBeforeCall))) {
     if (known({number, {}}) != nullptr) return number;
   }
   return {};
@@ -214,10 +211,7 @@ std::optional<std::uint64_t> number_in_code(RemoteAddr behind, const Modules& mo
 
 std::optional<SystemCall> call_of(const Registers& registers, const Modules& modules) {
   if (!registers.system_call) return {};
-  const auto& general = registers.general;
-  // rdi, rsi, rdx, r10, r8, r9, in the order of Registers::general.
-  SystemCall call{*registers.system_call,
-                  {general[5], general[4], general[3], general[9], general[7], general[8]}};
+  SystemCall call{*registers.system_call, call_arguments(registers)};
   if (call.number == SYS_restart_syscall) {
     call.number = number_in_code(registers.instruction_pointer, modules).value_or(call.number);
   }

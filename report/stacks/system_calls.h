@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "attach/arch/registers.h"
 #include "attach/memory/memory_reader.h"
-#include "attach/stop/registers.h"
 #include "report/stacks/descriptors.h"
 #include "symbols/elf/module.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "attach/stop/registers.h"
+#include "attach/arch/registers.h"
 
 namespace heapattach::unwind {
 

@@ -6,8 +6,8 @@
 
 #include <sys/syscall.h>
 
+#include "inject/arch/stub.h"
 #include "inject/remote_control.h"
-#include "inject/stub.h"
 #include "tests/fakes/fake_memory.h"
 
 namespace heapattach {

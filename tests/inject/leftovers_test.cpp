@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 #include <elf.h>
 
+#include "inject/arch/stub.h"
 #include "inject/in_place.h"
-#include "inject/stub.h"
 #include "tests/fakes/fake_memory.h"
 
 using namespace heapattach;

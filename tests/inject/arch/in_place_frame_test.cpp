@@ -1,10 +1,10 @@
-#include "inject/in_place_frame.h"
+#include "inject/arch/in_place_frame.h"
 
 #include <cstring>
 
 #include <doctest/doctest.h>
 
-#include "inject/stub.h"
+#include "inject/arch/stub.h"
 
 using namespace heapattach;
 

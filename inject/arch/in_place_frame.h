@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "attach/process/memory_map.h"
-#include "inject/call_frame.h"
+#include "inject/arch/call_frame.h"
 
 namespace heapattach {
 

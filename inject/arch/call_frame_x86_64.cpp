@@ -1,11 +1,10 @@
-#include "inject/call_frame.h"
-
 #include <array>
 #include <cstring>
 
 #include <fmt/format.h>
 
 #include "attach/base/word.h"
+#include "inject/arch/call_frame.h"
 
 namespace heapattach {
 
@@ -72,6 +71,10 @@ Result<CallFrame> make_call_frame(const RawRegisters& found,
   in.eflags = kFlags;
   in.orig_rax = static_cast<std::uint64_t>(-1);  // in no call, so the kernel restarts nothing
   return frame;
+}
+
+std::uint64_t function_result(const RawRegisters& now) {
+  return now.rax;
 }
 
 bool has_returned(const CallFrame& frame, const RawRegisters& now) {

@@ -1,4 +1,4 @@
-#include "inject/call_frame.h"
+#include "inject/arch/call_frame.h"
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "attach/stop/vector_registers.h"
+#include "attach/arch/vector_registers.h"
 
 #include <cstring>
 

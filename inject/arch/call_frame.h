@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "attach/arch/registers.h"
 #include "attach/base/result.h"
-#include "attach/stop/registers.h"
 
 namespace heapattach {
 
@@ -19,8 +19,7 @@ using CallArgument = std::variant<std::uint64_t, std::string>;
 // anywhere.
 inline constexpr RemoteAddr kReturnAddress{0xca11};
 
-// The registers and stack for entering a C function on a stopped thread, per the System V ABI for
-// x86-64.
+// The registers and stack for entering a C function on a stopped thread, per the processor's ABI.
 struct CallFrame {
   RawRegisters registers{};
   RemoteAddr at;  // where to write `stack`: the thread's stack pointer on entry
@@ -36,6 +35,9 @@ inline constexpr std::size_t kMostTextBytes = std::size_t{64} * 1024;
 Result<CallFrame> make_call_frame(const RawRegisters& found,
                                   RemoteAddr function,
                                   std::span<const CallArgument> arguments);
+
+// What a C function has returned, in the registers of a thread just after it.
+[[nodiscard]] std::uint64_t function_result(const RawRegisters& now);
 
 // Whether a thread stopped by SIGSEGV has returned from the function.
 [[nodiscard]] bool has_returned(const CallFrame& frame, const RawRegisters& now);

@@ -1,5 +1,3 @@
-#include "attach/stop/vector_registers.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -8,7 +6,8 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
-#include "attach/process/ptrace_word.h"
+#include "attach/arch/vector_registers.h"
+#include "attach/base/ptrace_word.h"
 
 namespace heapattach {
 

@@ -1,10 +1,10 @@
-#include "inject/stub.h"
-
 #include <array>
 #include <cstddef>
 #include <cstring>
 
+#include "attach/arch/system_calls.h"
 #include "attach/base/check.h"
+#include "inject/arch/stub.h"
 
 // What the code relies on, and what was rejected:
 //
@@ -190,6 +190,10 @@ std::size_t Stub::function_return() {
   return static_cast<std::size_t>(heapattach_function_returned - heapattach_function_begin);
 }
 
+std::uint64_t Stub::function_result(const RawRegisters& at) {
+  return at.r12;
+}
+
 std::optional<Stub::Left> Stub::recognize(std::span<const std::byte> bytes) {
   const auto begins_with = [&](const std::byte* code, std::size_t count) {
     return bytes.size() >= count && std::memcmp(bytes.data(), code, count) == 0;
@@ -238,18 +242,9 @@ RawRegisters entering(const RawRegisters& found,
                       long number,
                       std::span<const std::uint64_t> arguments) {
   RawRegisters in = found;
-  const auto argument = [&](std::size_t i) { return i < arguments.size() ? arguments[i] : 0; };
-  in.rip = entry.value;
+  set_call(in, number, arguments);
+  set_instruction_pointer(in, entry);
   in.rsp = (found.rsp - kStackBytes) & ~std::uint64_t{15};
-  in.rax = static_cast<std::uint64_t>(number);
-  in.rdi = argument(0);
-  in.rsi = argument(1);
-  in.rdx = argument(2);
-  in.r10 = argument(3);
-  in.r8 = argument(4);
-  in.r9 = argument(5);
-  // For the kernel it is in no call, so rax stays as we set it.
-  in.orig_rax = static_cast<std::uint64_t>(-1);
   return in;
 }
 

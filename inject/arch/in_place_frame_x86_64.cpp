@@ -1,10 +1,9 @@
-#include "inject/in_place_frame.h"
-
 #include <array>
 #include <cstring>
 
 #include "attach/base/word.h"
-#include "inject/stub.h"
+#include "inject/arch/in_place_frame.h"
+#include "inject/arch/stub.h"
 
 namespace heapattach {
 
