@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "attach/arch/addresses.h"
+#include "attach/arch/processors.h"
 #include "attach/base/page.h"
 #include "attach/core/core_map.h"
 #include "attach/sandbox/open_file.h"
@@ -105,12 +106,13 @@ class CoreLoader {
       return malformed("is not an ELF file, or is cut off in its header");
     }
     const bool is_ours = header.e_ident[EI_CLASS] == ELFCLASS64 &&
-                         header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_machine == EM_X86_64;
+                         header.e_ident[EI_DATA] == ELFDATA2LSB &&
+                         is_known_processor(header.e_machine);
     if (is_ours && header.e_type != ET_CORE) {
       return malformed(fmt::format("is {}, not a core file", kind_of(header.e_type)))
           .advise("the pid of a process that runs it, or a core file");
     }
-    if (!is_ours) return unsupported("an ELF file, but not for x86-64");
+    if (!is_ours) return unsupported(kForeignFile);
     return header;
   }
 

@@ -12,7 +12,7 @@
 #include "report/stacks/held_stacks.h"
 #include "report/stacks/holders.h"
 #include "report/stacks/named_stacks.h"
-#include "symbols/unwind/return_addresses.h"
+#include "symbols/unwind/arch/return_addresses.h"
 
 namespace heapattach::stacks {
 

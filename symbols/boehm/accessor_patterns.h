@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "attach/base/remote_addr.h"
-#include "symbols/boehm/expression.h"
+#include "symbols/code/expression.h"
 
 namespace heapattach::boehm {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "symbols/boehm/evaluator.h"
+#include "symbols/boehm/arch/evaluator.h"
 #include "symbols/boehm/layout.h"
 #include "symbols/elf/module.h"
 

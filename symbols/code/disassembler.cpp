@@ -1,21 +1,39 @@
 #include "symbols/code/disassembler.h"
 
+#include <algorithm>
+#include <array>
 #include <new>
 
 namespace heapattach {
+
+namespace {
+
+// Capstone's names of a processor.
+struct Decoder {
+  std::uint16_t machine;
+  cs_arch family;
+  cs_mode mode;
+};
+constexpr std::array kDecoders{Decoder{EM_X86_64, CS_ARCH_X86, CS_MODE_64}};
+
+}  // namespace
 
 Disassembler::Handle::~Handle() {
   if (value != 0) cs_close(&value);
 }
 
-Result<Disassembler> Disassembler::open() {
+Result<Disassembler> Disassembler::open(std::uint16_t machine) {
+  const auto* const decoder =
+      std::find_if(kDecoders.begin(), kDecoders.end(),
+                   [machine](const Decoder& one) { return one.machine == machine; });
+  if (decoder == kDecoders.end()) return Error{ErrorKind::Unsupported, kForeignFile};
   auto handle = std::make_unique<Handle>();
-  cs_err failure = cs_open(CS_ARCH_X86, CS_MODE_64, &handle->value);
+  cs_err failure = cs_open(decoder->family, decoder->mode, &handle->value);
   if (failure == CS_ERR_OK) failure = cs_option(handle->value, CS_OPT_DETAIL, CS_OPT_ON);
   if (failure != CS_ERR_OK) return Error{ErrorKind::Unsupported, cs_strerror(failure)};
   cs_insn* instruction = cs_malloc(handle->value);
   if (instruction == nullptr) throw std::bad_alloc();
-  return Disassembler(std::move(handle), instruction);
+  return Disassembler(machine, std::move(handle), instruction);
 }
 
 const cs_insn* Disassembler::decode(std::span<const std::byte> code, RemoteAddr at) const {

@@ -6,15 +6,18 @@
 
 #include <capstone/capstone.h>
 
+#include "attach/arch/processors.h"
 #include "attach/base/remote_addr.h"
 #include "attach/base/result.h"
 
 namespace heapattach {
 
-// Decodes x86-64 instructions, with operands.
+// Decodes the instructions of one processor, with operands.
 class Disassembler {
  public:
-  static Result<Disassembler> open();
+  // For code of the ELF files that say `machine`. Unsupported if we do not know that processor.
+  static Result<Disassembler> open(std::uint16_t machine = kOwnProcessor);
+  [[nodiscard]] std::uint16_t machine() const { return machine_; }
 
   // The instruction at the start of `code`, which is loaded at `at`; null if there is none. Valid
   // until the next call.
@@ -33,9 +36,10 @@ class Disassembler {
   struct FreeInstruction {
     void operator()(cs_insn* instruction) const noexcept { cs_free(instruction, 1); }
   };
-  Disassembler(std::unique_ptr<Handle> handle, cs_insn* instruction) noexcept
-      : handle_(std::move(handle)), instruction_(instruction) {}
+  Disassembler(std::uint16_t machine, std::unique_ptr<Handle> handle, cs_insn* instruction) noexcept
+      : machine_(machine), handle_(std::move(handle)), instruction_(instruction) {}
 
+  std::uint16_t machine_;
   std::unique_ptr<Handle> handle_;
   std::unique_ptr<cs_insn, FreeInstruction> instruction_;  // reused by each decode
 };

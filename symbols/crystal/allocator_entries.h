@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attach/memory/memory_reader.h"
-#include "symbols/crystal/allocation_sites.h"
+#include "symbols/crystal/arch/allocation_sites.h"
 #include "symbols/crystal/machine_code.h"
 #include "symbols/elf/module.h"
 

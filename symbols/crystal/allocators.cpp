@@ -10,9 +10,9 @@
 #include <set>
 #include <vector>
 
-#include "symbols/crystal/allocation_sites.h"
 #include "symbols/crystal/allocation_windows.h"
 #include "symbols/crystal/allocator_entries.h"
+#include "symbols/crystal/arch/allocation_sites.h"
 #include "symbols/crystal/machine_code.h"
 #include "symbols/crystal/type_names.h"
 

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "attach/arch/processors.h"
 #include "attach/base/plain_bytes.h"
 
 namespace heapattach {
@@ -60,6 +61,7 @@ Error read_error(PlainReader& in) {
 }
 
 void write_facts(PlainWriter& out, const ElfFacts& facts) {
+  out.number(facts.machine);
   out.list(facts.segments, [&](const LoadSegment& segment) { write_segment(out, segment); });
   write_segment(out, facts.relro);
   write_segment(out, facts.notes);
@@ -78,6 +80,8 @@ void write_facts(PlainWriter& out, const ElfFacts& facts) {
 // Everything except the symbols.
 ElfFacts read_facts(PlainReader& in, std::uint64_t file_bytes) {
   ElfFacts facts;
+  facts.machine = in.number<std::uint16_t>();
+  in.fail_unless(is_known_processor(facts.machine));
   in.list([&] { facts.segments.push_back(read_segment(in, file_bytes)); });
   facts.relro = read_optional_segment(in, file_bytes);
   facts.notes = read_optional_segment(in, file_bytes);

@@ -13,7 +13,7 @@
 
 namespace heapattach {
 
-// An untrusted x86-64 ELF file. A sandboxed worker reads its headers and symbols on opening and
+// An untrusted ELF file. A sandboxed worker reads its headers and symbols on opening and
 // then exits; this class holds the worker's result, after checking it. A process that has no rights
 // anyway (a worker, a confined tool) reads the file itself. Files are read with pread, never
 // mapped, so that a file that shrinks gives errors instead of SIGBUS.
@@ -30,6 +30,7 @@ class ElfFile {
   // file is read alone.
   static std::vector<Result<ElfFile>> open_all(std::vector<Fd> files);
 
+  [[nodiscard]] std::uint16_t machine() const { return facts_.machine; }  // e_machine
   [[nodiscard]] const std::vector<LoadSegment>& segments() const { return facts_.segments; }
   // PT_GNU_RELRO: address and size.
   [[nodiscard]] std::optional<LoadSegment> relro() const { return facts_.relro; }

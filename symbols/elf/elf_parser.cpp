@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "attach/arch/processors.h"
 #include "symbols/elf/file_share.h"
 
 namespace heapattach {
@@ -39,7 +40,7 @@ Result<void> check_header(const Fd& file) {
     return Error{ErrorKind::Malformed, "not an ELF file"};
   }
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {
-    return Error{ErrorKind::Unsupported, "an ELF file, but not for x86-64"};
+    return Error{ErrorKind::Unsupported, kForeignFile};
   }
   if (got < static_cast<ssize_t>(sizeof header)) {
     return Error{ErrorKind::Malformed, "not an ELF file"};
@@ -225,8 +226,8 @@ Result<OwnedElf> begin(const Fd& file) {
   if (elf_kind(elf.get()) != ELF_K_ELF || gelf_getehdr(elf.get(), &header) == nullptr) {
     return Error{ErrorKind::Malformed, "not an ELF file"};
   }
-  if (gelf_getclass(elf.get()) != ELFCLASS64 || header.e_machine != EM_X86_64) {
-    return Error{ErrorKind::Unsupported, "an ELF file, but not for x86-64"};
+  if (gelf_getclass(elf.get()) != ELFCLASS64 || !is_known_processor(header.e_machine)) {
+    return Error{ErrorKind::Unsupported, kForeignFile};
   }
   return elf;
 }
@@ -238,6 +239,7 @@ Result<ElfFacts> parse_elf(const Fd& file, bool with_symbols) {
   if (fstat(file.get(), &status) != 0) return os_error("fstat", errno);
   const OwnedElf elf = HA_TRY(begin(file));
   ElfFacts facts;
+  facts.machine = elf64_getehdr(elf.get())->e_machine;
   read_program_headers(elf.get(), file, static_cast<std::uint64_t>(status.st_size), facts);
   const std::vector<Section> sections = sections_of(elf.get(), file);
   for (const Section& section : sections) {

@@ -33,6 +33,7 @@ struct DebugLink {
 
 // The facts in an ELF file, as plain data.
 struct ElfFacts {
+  std::uint16_t machine = 0;          // e_machine
   std::vector<LoadSegment> segments;  // by address
   std::optional<LoadSegment> relro;   // PT_GNU_RELRO
   std::optional<LoadSegment> notes;   // the note segment with the build id, or the first one

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/arch/processors.h"
 #include "symbols/elf/module_contents.h"
 
 namespace heapattach {
@@ -67,6 +68,9 @@ const std::string& Module::name() const {
 }
 const std::string& Module::build_id() const {
   return contents_->build_id;
+}
+std::uint16_t Module::machine() const {
+  return contents_->file ? contents_->file->machine() : kOwnProcessor;
 }
 bool Module::is_main_program() const {
   return contents_->is_main_program;

@@ -47,6 +47,7 @@ class Module {
   [[nodiscard]] const std::string& path() const;      // as the target names it
   [[nodiscard]] const std::string& name() const;      // its last component
   [[nodiscard]] const std::string& build_id() const;  // lower-case hex; empty if it has none
+  [[nodiscard]] std::uint16_t machine() const;        // e_machine; this machine's if it has no file
   [[nodiscard]] bool is_main_program() const;
   [[nodiscard]] std::uint64_t bias() const;  // RemoteAddr - FileAddr
   [[nodiscard]] std::span<const Segment> segments() const;

@@ -8,8 +8,8 @@
 
 #include <elfutils/libdw.h>
 
+#include "symbols/unwind/arch/machine_state.h"
 #include "symbols/unwind/location.h"
-#include "symbols/unwind/machine_state.h"
 #include "symbols/unwind/module_debug.h"
 
 namespace heapattach::unwind {

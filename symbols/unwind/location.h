@@ -7,7 +7,7 @@
 #include <elfutils/libdw.h>
 
 #include "attach/memory/memory_reader.h"
-#include "symbols/unwind/machine_state.h"
+#include "symbols/unwind/arch/machine_state.h"
 
 namespace heapattach::unwind {
 

@@ -9,7 +9,7 @@
 #include "symbols/cxx/function_name.h"
 #include "symbols/dwarf/dwarf_types.h"
 #include "symbols/dwarf/dwarf_unit.h"
-#include "symbols/unwind/signal_return.h"
+#include "symbols/unwind/arch/signal_return.h"
 
 namespace heapattach::unwind {
 

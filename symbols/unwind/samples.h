@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "symbols/elf/module.h"
-#include "symbols/unwind/machine_state.h"
+#include "symbols/unwind/arch/machine_state.h"
 #include "symbols/unwind/stack_record.h"
 
 namespace heapattach::unwind {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "attach/base/word.h"
-#include "symbols/unwind/signal_return.h"
+#include "symbols/unwind/arch/signal_return.h"
 
 namespace heapattach::unwind {
 

@@ -1,18 +1,12 @@
 #include "symbols/unwind/stub_names.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <string_view>
 
 #include <gelf.h>
 
-// The stubs that linkers write for x86-64, each 8 or 16 bytes:
-//
-//   [f3 0f 1e fa]  [f2] ff 25 <32 bits>    (endbr64;) jmp *word(%rip)
-//   [f3 0f 1e fa]  68 <32 bits> [f2] e9 …  (endbr64;) push $number; jmp to the first stub
-//
-// The first stub of .plt, which the others jump to, belongs to no function.
+#include "symbols/unwind/arch/stubs.h"
 
 namespace heapattach::unwind {
 
@@ -20,24 +14,6 @@ namespace {
 
 constexpr std::size_t kLongestName = 4096;
 constexpr std::size_t kMostRelocations = 1'000'000;
-
-bool takes(std::span<const std::byte>& code, std::initializer_list<unsigned> bytes) {
-  if (code.size() < bytes.size()) return false;
-  std::size_t i = 0;
-  for (const unsigned byte : bytes) {
-    if (std::to_integer<unsigned>(code[i++]) != byte) return false;
-  }
-  code = code.subspan(bytes.size());
-  return true;
-}
-
-std::optional<std::int32_t> take_number(std::span<const std::byte>& code) {
-  std::int32_t number = 0;
-  if (code.size() < sizeof number) return {};
-  std::memcpy(&number, code.data(), sizeof number);
-  code = code.subspan(sizeof number);
-  return number;
-}
 
 std::string symbol_name(Elf* elf, const GElf_Shdr& symbols, Elf_Data* data, std::size_t index) {
   GElf_Sym symbol;
@@ -65,8 +41,8 @@ void StubNames::read_section(Elf* elf, Elf_Scn* section, std::size_t names) {
   const std::string_view name = text == nullptr ? "" : text;
   if (header.sh_type == SHT_RELA) read_relocations(elf, section, name == ".rela.plt");
   if (header.sh_type != SHT_PROGBITS || !name.starts_with(".plt")) return;
-  const bool is_short = name == ".plt.got" && header.sh_entsize != 16;
-  stubs_.push_back({header.sh_addr, header.sh_size, is_short ? 8U : 16U});
+  const std::uint64_t each = stub_bytes(module_.machine(), name, header.sh_entsize);
+  if (each != 0) stubs_.push_back({header.sh_addr, header.sh_size, each});
 }
 
 void StubNames::read_relocations(Elf* elf, Elf_Scn* section, bool is_for_stubs) {
@@ -82,10 +58,9 @@ void StubNames::read_relocations(Elf* elf, Elf_Scn* section, bool is_for_stubs) 
   for (std::size_t i = 0; i < count; ++i) {
     GElf_Rela relocation;
     if (gelf_getrela(data, static_cast<int>(i), &relocation) == nullptr) return;
-    const auto type = GELF_R_TYPE(relocation.r_info);
-    const bool is_function = type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT;
     std::string name;
-    if (is_function) name = symbol_name(elf, symbols, names, GELF_R_SYM(relocation.r_info));
+    if (is_word_of_stub(module_.machine(), GELF_R_TYPE(relocation.r_info)))
+      name = symbol_name(elf, symbols, names, GELF_R_SYM(relocation.r_info));
     if (is_for_stubs) by_number_.push_back(name);
     if (!name.empty()) by_word_.emplace(relocation.r_offset, std::move(name));
   }
@@ -103,25 +78,15 @@ std::string StubNames::at(RemoteAddr pc) const {
 
 std::string StubNames::name_of(RemoteAddr stub, std::uint64_t bytes) const {
   const auto all = module_.file_bytes(stub);
-  auto code = all.subspan(0, std::min<std::size_t>(all.size(), bytes));
-  takes(code, {0xf3, 0x0f, 0x1e, 0xfa});
-  std::string name;
-  if (takes(code, {0x68})) {
-    const auto number = take_number(code);
-    if (number && *number >= 0 && static_cast<std::size_t>(*number) < by_number_.size()) {
-      name = by_number_[static_cast<std::size_t>(*number)];
-    }
-  } else {
-    takes(code, {0xf2});
-    if (!takes(code, {0xff, 0x25})) return {};
-    const auto distance = take_number(code);
-    if (!distance) return {};
-    const std::uint64_t behind = static_cast<std::uint64_t>(code.data() - all.data());
-    const std::uint64_t word =
-        stub.value - module_.bias() + behind + static_cast<std::uint64_t>(std::int64_t{*distance});
-    if (const auto found = by_word_.find(word); found != by_word_.end()) name = found->second;
+  const auto code = all.first(std::min<std::size_t>(all.size(), bytes));
+  const StubTarget target = stub_target(module_.machine(), code);
+  if (target.number) {
+    return *target.number < by_number_.size() ? by_number_[*target.number] : std::string();
   }
-  return name;
+  if (!target.word) return {};
+  const std::uint64_t linked = stub.value - module_.bias();
+  const auto found = by_word_.find(linked + static_cast<std::uint64_t>(*target.word));
+  return found == by_word_.end() ? std::string() : found->second;
 }
 
 }  // namespace heapattach::unwind

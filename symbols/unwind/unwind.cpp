@@ -5,9 +5,9 @@
 #include <iterator>
 
 #include "attach/base/word.h"
-#include "symbols/unwind/prologues.h"
-#include "symbols/unwind/return_addresses.h"
-#include "symbols/unwind/signal_return.h"
+#include "symbols/unwind/arch/prologues.h"
+#include "symbols/unwind/arch/return_addresses.h"
+#include "symbols/unwind/arch/signal_return.h"
 
 namespace heapattach::unwind {
 
@@ -236,8 +236,7 @@ std::optional<Unwinder::Step> Unwinder::by_code(ModuleDebug& debug, const Frame&
     const auto call = call_before(caller->module(), RemoteAddr{*returns_to});
     if (!call) continue;
     Step step{.cfa = *at + kWordBytes, .found_by = FoundBy::Code};
-    for (const std::size_t number : {std::size_t{3}, MachineState::kFramePointer, std::size_t{12},
-                                     std::size_t{13}, std::size_t{14}, std::size_t{15}}) {
+    for (const std::size_t number : kPreserved) {
       if ((way.changed >> number & 1U) == 0) step.caller.set(number, frame.state.at(number));
     }
     for (const Epilogue::Saved& saved : way.saved) {

@@ -8,9 +8,9 @@
 
 #include "attach/memory/memory_reader.h"
 #include "attach/process/memory_map.h"
-#include "symbols/unwind/epilogues.h"
+#include "symbols/unwind/arch/epilogues.h"
+#include "symbols/unwind/arch/machine_state.h"
 #include "symbols/unwind/frame_rules.h"
-#include "symbols/unwind/machine_state.h"
 #include "symbols/unwind/module_debug.h"
 #include "symbols/unwind/stack_record.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "symbols/boehm/evaluator.h"
+#include "symbols/boehm/arch/evaluator.h"
 
 // A target's machine code, whose data flow is followed on every path.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,4 +1,4 @@
-#include "symbols/boehm/evaluator.h"
+#include "symbols/boehm/arch/evaluator.h"
 
 #include <initializer_list>
 #include <random>

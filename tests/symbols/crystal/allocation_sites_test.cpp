@@ -1,4 +1,4 @@
-#include "symbols/crystal/allocation_sites.h"
+#include "symbols/crystal/arch/allocation_sites.h"
 
 #include <doctest/doctest.h>
 

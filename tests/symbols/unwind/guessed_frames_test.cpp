@@ -5,9 +5,9 @@
 
 #include <doctest/doctest.h>
 
-#include "symbols/unwind/epilogues.h"
-#include "symbols/unwind/prologues.h"
-#include "symbols/unwind/return_addresses.h"
+#include "symbols/unwind/arch/epilogues.h"
+#include "symbols/unwind/arch/prologues.h"
+#include "symbols/unwind/arch/return_addresses.h"
 #include "symbols/unwind/unwind.h"
 #include "tests/fakes/own_memory.h"
 #include "tests/symbols/unwind/inputs/known_stack.h"

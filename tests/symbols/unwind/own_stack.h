@@ -9,7 +9,7 @@
 #include <ucontext.h>
 
 #include "symbols/elf/module.h"
-#include "symbols/unwind/machine_state.h"
+#include "symbols/unwind/arch/machine_state.h"
 
 // The test program's own modules and registers, as if they were a target's.
 namespace heapattach::unwind {

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "symbols/unwind/signal_return.h"
+#include "symbols/unwind/arch/signal_return.h"
 #include "tests/fakes/fake_memory.h"
 
 using namespace heapattach;

@@ -1,10 +1,10 @@
-#include "symbols/boehm/expression.h"
+#include "symbols/code/expression.h"
 
 #include <algorithm>
 #include <bit>
 #include <utility>
 
-namespace heapattach::boehm {
+namespace heapattach {
 
 namespace {
 
@@ -149,4 +149,4 @@ Expr ExprPool::truncate(Expr a, unsigned width) {
   return bits(a, 0, mask_of_width(width));
 }
 
-}  // namespace heapattach::boehm
+}  // namespace heapattach

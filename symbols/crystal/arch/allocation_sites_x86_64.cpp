@@ -24,16 +24,19 @@
 // function writes at one location, which a first round over the code finds. A constant stored at
 // the start of a fresh object is its id, if no other constant but zero is ever stored there.
 
-#include "symbols/crystal/allocation_sites.h"
-
 #include <algorithm>
 #include <array>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "symbols/code/arch/registers_x86_64.h"
+#include "symbols/crystal/arch/allocation_sites.h"
+
 namespace heapattach::crystal {
 namespace {
+
+using namespace x86_64;  // its registers
 
 constexpr std::size_t kLongestFunction = 64U << 10U;
 constexpr std::uint64_t kLargestInstance = 1U << 30U;
@@ -48,49 +51,6 @@ struct Value {
 
   [[nodiscard]] bool is(Form f) const { return form == f; }
 };
-
-enum : unsigned { kRax = 0, kRcx, kRdx, kRbx, kRsp, kRbp, kRsi, kRdi, kRegisters = 16 };
-
-struct Register {
-  unsigned number = kRegisters;  // of the 16 general ones; kRegisters: none of them
-  unsigned bytes = 0;
-};
-
-using RegisterNames = std::array<Register, X86_REG_ENDING>;
-
-RegisterNames name_registers() {
-  constexpr std::array<std::array<unsigned, 5>, 16> kNames = {{
-      {X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH},
-      {X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH},
-      {X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH},
-      {X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH},
-      {X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL, 0},
-      {X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL, 0},
-      {X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL, 0},
-      {X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL, 0},
-      {X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B, 0},
-      {X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B, 0},
-      {X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B, 0},
-      {X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B, 0},
-      {X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B, 0},
-      {X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B, 0},
-      {X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B, 0},
-      {X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B, 0},
-  }};
-  constexpr std::array<unsigned, 5> kBytes = {8, 4, 2, 1, 1};
-  RegisterNames all{};
-  for (unsigned i = 0; i < kNames.size(); ++i) {
-    for (unsigned j = 0; j < kBytes.size(); ++j) {
-      if (kNames[i][j] != 0) all[kNames[i][j]] = {i, kBytes[j]};
-    }
-  }
-  return all;
-}
-
-Register register_of(unsigned name) {
-  static const RegisterNames kAll = name_registers();
-  return name < kAll.size() ? kAll[name] : Register{};
-}
 
 // A fresh object, and what the function has done with it so far.
 struct Fresh {
@@ -137,7 +97,7 @@ class Follower {
   void jump(const cs_x86& operands, bool is_conditional);
   void leave(Value result);
   void forget_written(const cs_insn& insn);
-  void set(const Register& reg, Value value);
+  void set(const RegisterPart& reg, Value value);
   void store(const Value& address, Value value, unsigned bytes);
   void move_stack(std::uint64_t by) {
     state_.registers[kRsp].number += by;
@@ -188,8 +148,8 @@ Value Follower::address_of(const cs_x86_op& operand) const {
   const auto displacement = static_cast<std::uint64_t>(operand.mem.disp);
   if (operand.mem.base == X86_REG_RIP) return {Value::Form::Static, next_ + displacement, 0};
   if (operand.mem.base == X86_REG_INVALID) return {Value::Form::Static, displacement, 0};
-  const Register base = register_of(operand.mem.base);
-  if (base.number == kRegisters) return {};
+  const RegisterPart base = part_of(operand.mem.base);
+  if (!base.is_general()) return {};
   Value address = state_.registers[base.number];
   if (address.is(Value::Form::Constant)) address.form = Value::Form::Static;  // mov $symbol,%ecx
   address.number += displacement;
@@ -207,8 +167,8 @@ Value Follower::value_of(const cs_x86_op& operand) const {
     return {Value::Form::Constant, static_cast<std::uint64_t>(operand.imm), 0};
   }
   if (operand.type == X86_OP_REG) {
-    const Register reg = register_of(operand.reg);
-    if (reg.number == kRegisters) return {};
+    const RegisterPart reg = part_of(operand.reg);
+    if (!reg.is_general()) return {};
     Value value = state_.registers[reg.number];
     if (reg.bytes == 8) return value;
     if (reg.bytes != 4 || !value.is(Value::Form::Constant)) return {};
@@ -225,8 +185,8 @@ Value Follower::value_of(const cs_x86_op& operand) const {
   return {Value::Form::Constant, slot->second.number & 0xffffffffU, 0};
 }
 
-void Follower::set(const Register& reg, Value value) {
-  if (reg.number == kRegisters) return;
+void Follower::set(const RegisterPart& reg, Value value) {
+  if (!reg.is_general()) return;
   if (reg.bytes < 4) value = {};
   if (reg.bytes == 4) {
     if (value.is(Value::Form::Constant)) value.number &= 0xffffffffU;
@@ -257,7 +217,7 @@ void Follower::store(const Value& address, Value value, unsigned bytes) {
 void Follower::copy(const cs_x86_op& to, const cs_x86_op& from) {
   const Value value = value_of(from);
   if (to.type == X86_OP_REG) {
-    set(register_of(to.reg), value);
+    set(part_of(to.reg), value);
   } else {
     store(address_of(to), value, to.size);
   }
@@ -268,8 +228,8 @@ void Follower::add(const cs_x86_op& to, const cs_x86_op& by, bool subtract) {
     store(address_of(to), {}, to.size);
     return;
   }
-  const Register reg = register_of(to.reg);
-  if (reg.number == kRegisters) return;
+  const RegisterPart reg = part_of(to.reg);
+  if (!reg.is_general()) return;
   Value sum = value_of(to);
   const Value change = value_of(by);
   const bool is_zeroing = subtract && by.type == X86_OP_REG && by.reg == to.reg;  // sub %eax,%eax
@@ -322,12 +282,12 @@ void Follower::leave(Value result) {
 void Follower::forget_written(const cs_insn& insn) {
   const cs_x86& x86 = insn.detail->x86;
   for (unsigned i = 0; i < insn.detail->regs_write_count; ++i) {
-    set(register_of(insn.detail->regs_write[i]), {});
+    set(part_of(insn.detail->regs_write[i]), {});
   }
   for (unsigned i = 0; i < x86.op_count; ++i) {
     const cs_x86_op& operand = x86.operands[i];
     if ((operand.access & CS_AC_WRITE) == 0) continue;
-    if (operand.type == X86_OP_REG) set(register_of(operand.reg), {});
+    if (operand.type == X86_OP_REG) set(part_of(operand.reg), {});
     if (operand.type == X86_OP_MEM) store(address_of(operand), {}, operand.size);
   }
 }
@@ -340,12 +300,12 @@ void Follower::step(const cs_insn& insn) {
   switch (insn.id) {
     case X86_INS_MOV:
     case X86_INS_MOVABS: return copy(operands[0], operands[1]);
-    case X86_INS_LEA: return set(register_of(operands[0].reg), address_of(operands[1]));
+    case X86_INS_LEA: return set(part_of(operands[0].reg), address_of(operands[1]));
     case X86_INS_ADD:
     case X86_INS_SUB: return add(operands[0], operands[1], insn.id == X86_INS_SUB);
     case X86_INS_XOR:
       if (operands[1].type == X86_OP_REG && operands[0].reg == operands[1].reg) {
-        return set(register_of(operands[0].reg), {Value::Form::Constant, 0, 0});
+        return set(part_of(operands[0].reg), {Value::Form::Constant, 0, 0});
       }
       break;
     case X86_INS_PUSH:

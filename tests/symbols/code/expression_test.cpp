@@ -1,8 +1,8 @@
-#include "symbols/boehm/expression.h"
+#include "symbols/code/expression.h"
 
 #include <doctest/doctest.h>
 
-using namespace heapattach::boehm;
+using namespace heapattach;
 
 TEST_CASE("all ways to extract an index from an address are one expression") {
   ExprPool pool;

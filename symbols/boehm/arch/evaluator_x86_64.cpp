@@ -1,10 +1,12 @@
-#include "symbols/boehm/evaluator.h"
+#include "symbols/boehm/arch/evaluator_x86_64.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <string_view>
 #include <utility>
+
+#include "symbols/boehm/arch/machine_x86_64.h"
 
 // A symbolic interpreter, just large enough for accessor functions: a dozen instructions that
 // compute an address from an argument and load from it. It takes each conditional jump both ways,
@@ -15,7 +17,7 @@
 // Rejected: matching instruction patterns (each compiler and option has its own), executing the
 // code in an emulator with made-up memory (which shows values, not where they came from).
 
-namespace heapattach::boehm {
+namespace heapattach::boehm::x86_64 {
 
 namespace {
 
@@ -256,17 +258,9 @@ class Evaluation {
   }
 
   void forget_written(MachineState& state, const cs_insn& instruction) {
-    cs_regs reads{};
-    cs_regs writes{};
-    std::uint8_t read_count = 0;
-    std::uint8_t write_count = 0;
-    if (cs_regs_access(disassembler_.handle(), &instruction, reads, &read_count, writes,
-                       &write_count) != CS_ERR_OK) {
-      return;
-    }
-    for (unsigned i = 0; i < write_count; ++i) {
-      machine_.set_register(state, writes[i], pool_.unknown());
-    }
+    const auto written = WrittenRegisters::of(disassembler_.handle(), instruction);
+    if (!written) return;
+    for (const unsigned reg : *written) machine_.set_register(state, reg, pool_.unknown());
     const cs_x86& x86 = instruction.detail->x86;
     const cs_x86_op& to = x86.operands[0];
     if (x86.op_count > 0 && to.type == X86_OP_MEM && (to.access & CS_AC_WRITE) != 0) {
@@ -342,4 +336,4 @@ std::vector<FunctionPath> evaluate(ExprPool& pool,
   return Evaluation(pool, disassembler, source, limits).run(entry);
 }
 
-}  // namespace heapattach::boehm
+}  // namespace heapattach::boehm::x86_64

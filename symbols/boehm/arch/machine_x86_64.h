@@ -2,51 +2,18 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
-#include <span>
-#include <vector>
 
 #include <capstone/capstone.h>
 
-#include "attach/base/remote_addr.h"
-#include "symbols/boehm/expression.h"
+#include "symbols/boehm/arch/evaluator.h"
+#include "symbols/code/arch/registers_x86_64.h"
 
-namespace heapattach::boehm {
+namespace heapattach::boehm::x86_64 {
 
-// Two values that the code compared, in either order.
-struct Comparison {
-  Expr left{};
-  Expr right{};
-};
+using namespace heapattach::x86_64;  // its registers
 
-// A value written to memory other than the function's own frame.
-struct Store {
-  Expr address{};
-  Expr value{};
-  unsigned width = 8;
-};
-
-// One path through a function, from its entry to a return.
-struct FunctionPath {
-  Expr returned{};
-  std::vector<Comparison> comparisons;
-  std::vector<Store> stores;
-};
-
-// Gives the evaluator access to the function's code.
-struct CodeSource {
-  // The code from an address on; empty if there is none.
-  std::function<std::span<const std::byte>(RemoteAddr)> code;
-  // The word at an address, if its content never changes, as in the global offset table; otherwise
-  // none.
-  std::function<std::optional<std::uint64_t>(RemoteAddr)> constant;
-};
-
-constexpr unsigned kRax = 0;
-constexpr unsigned kRsp = 4;
-constexpr unsigned kRbp = 5;
 // The return address of the analysed function.
 constexpr std::uint64_t kReturnToCaller = 0xfee1deadfee1dead;
 
@@ -57,7 +24,7 @@ struct MachineState {
     unsigned width = 8;
   };
   RemoteAddr pc;
-  std::array<Expr, 16> registers{};    // in encoding order
+  std::array<Expr, x86_64::kRegisters> registers{};
   std::map<std::int64_t, Cell> frame;  // by offset from the stack pointer at entry
   unsigned depth = 0;                  // of followed calls
   std::map<RemoteAddr, unsigned> visits;
@@ -97,4 +64,4 @@ class Machine {
   const CodeSource& source_;
 };
 
-}  // namespace heapattach::boehm
+}  // namespace heapattach::boehm::x86_64

@@ -1,30 +1,18 @@
-#include "symbols/unwind/prologues.h"
-
 #include <algorithm>
 #include <optional>
 
 #include "attach/base/word.h"
-#include "symbols/code/disassembler.h"
-#include "symbols/unwind/machine_state.h"
+#include "symbols/code/arch/registers_x86_64.h"
+#include "symbols/unwind/arch/machine_state.h"
+#include "symbols/unwind/arch/x86_64.h"
 
-namespace heapattach::unwind {
+namespace heapattach::unwind::x86_64 {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = 128;
+using namespace heapattach::x86_64;  // its registers
 
-// The MachineState number of a register that functions must preserve.
-std::optional<std::size_t> preserved(x86_reg reg) {
-  switch (reg) {
-    case X86_REG_RBX: return 3;
-    case X86_REG_RBP: return MachineState::kFramePointer;
-    case X86_REG_R12: return 12;
-    case X86_REG_R13: return 13;
-    case X86_REG_R14: return 14;
-    case X86_REG_R15: return 15;
-    default: return {};
-  }
-}
+constexpr std::uint64_t kMostBytes = 128;
 
 bool leaves(const cs_insn& instruction) {
   const cs_detail& detail = *instruction.detail;
@@ -34,22 +22,16 @@ bool leaves(const cs_insn& instruction) {
 }
 
 bool moves_stack_pointer(const Disassembler& disassembler, const cs_insn& instruction) {
-  cs_regs reads{};
-  cs_regs writes{};
-  std::uint8_t read_count = 0;
-  std::uint8_t write_count = 0;
-  return cs_regs_access(disassembler.handle(), &instruction, reads, &read_count, writes,
-                        &write_count) != CS_ERR_OK ||
-         std::any_of(writes, writes + write_count, [](std::uint16_t reg) {
-           return reg == X86_REG_RSP || reg == X86_REG_ESP || reg == X86_REG_SP;
-         });
+  const auto written = WrittenRegisters::of(disassembler.handle(), instruction);
+  return !written || std::any_of(written->begin(), written->end(),
+                                 [](unsigned reg) { return part_of(reg).number == kRsp; });
 }
 
 }  // namespace
 
 std::vector<PushedRegister> pushed_at_start(const Module& module, RemoteAddr start, RemoteAddr pc) {
   std::vector<PushedRegister> pushed;
-  const auto disassembler = Disassembler::open();
+  const auto disassembler = Disassembler::open(EM_X86_64);
   if (!disassembler) return pushed;
   pc = std::min(pc, start + kMostBytes);
   std::uint64_t below = 0;
@@ -66,11 +48,12 @@ std::vector<PushedRegister> pushed_at_start(const Module& module, RemoteAddr sta
     below += kWordBytes;
     const auto number = from.type == X86_OP_REG ? preserved(from.reg) : std::nullopt;
     const bool is_first =
-        number && std::none_of(pushed.begin(), pushed.end(),
-                               [&](const PushedRegister& one) { return one.number == *number; });
+        number && *number != MachineState::kStackPointer &&
+        std::none_of(pushed.begin(), pushed.end(),
+                     [&](const PushedRegister& one) { return one.number == *number; });
     if (is_first) pushed.push_back({*number, below});
   }
   return pushed;
 }
 
-}  // namespace heapattach::unwind
+}  // namespace heapattach::unwind::x86_64

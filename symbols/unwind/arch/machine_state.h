@@ -33,6 +33,10 @@ class MachineState {
   std::array<std::optional<std::uint64_t>, kCount> values_;
 };
 
+// The registers that functions must preserve, besides the stack pointer: rbx, rbp, r12 to r15.
+inline constexpr std::array<std::size_t, 6> kPreserved = {
+    3, MachineState::kFramePointer, 12, 13, 14, 15};
+
 // The registers on the stack of a suspended Crystal fiber. Fiber.swapcontext pushed rdi, rbx, rbp
 // and r12 to r15, in this order, on top of its return address, and saved the stack pointer.
 inline constexpr std::array<std::size_t, 8> kSavedByFiber = {

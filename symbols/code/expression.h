@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-namespace heapattach::boehm {
+namespace heapattach {
 
 // The content of a register or a memory cell, as an expression of a function's arguments.
 // Expressions are numbers in a pool. Equal expressions have equal numbers, so `==` compares whole
@@ -84,4 +84,4 @@ class ExprPool {
   return bytes >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * bytes)) - 1;
 }
 
-}  // namespace heapattach::boehm
+}  // namespace heapattach

@@ -1,8 +1,9 @@
-#include "symbols/unwind/signal_return.h"
-
 #include <algorithm>
 
-namespace heapattach::unwind {
+#include "symbols/unwind/arch/signal_return.h"
+#include "symbols/unwind/arch/x86_64.h"
+
+namespace heapattach::unwind::x86_64 {
 
 bool is_signal_return(const Module& module, RemoteAddr pc) {
   const auto code = module.file_bytes(pc);
@@ -10,4 +11,4 @@ bool is_signal_return(const Module& module, RemoteAddr pc) {
          std::equal(kSignalReturn.begin(), kSignalReturn.end(), code.begin());
 }
 
-}  // namespace heapattach::unwind
+}  // namespace heapattach::unwind::x86_64

@@ -1,58 +1,22 @@
-#include "symbols/unwind/epilogues.h"
-
 #include <algorithm>
 #include <array>
 #include <unordered_set>
 #include <utility>
 
 #include "attach/base/word.h"
-#include "symbols/unwind/machine_state.h"
+#include "symbols/code/arch/registers_x86_64.h"
+#include "symbols/unwind/arch/machine_state.h"
+#include "symbols/unwind/arch/x86_64.h"
 
-namespace heapattach::unwind {
+namespace heapattach::unwind::x86_64 {
 
 namespace {
 
+using namespace heapattach::x86_64;  // its registers
+
 constexpr std::size_t kMostInstructions = 2000;
 constexpr std::size_t kMostWays = 8;
-constexpr std::size_t kMostKnown = 100'000;
 constexpr std::uint64_t kMostToSwitch = 1024;  // bytes of a function to search
-
-// The MachineState number of a register that functions must preserve, or of the stack pointer, for
-// any of its parts (such as %ebx). Empty for other registers.
-std::optional<std::size_t> preserved(unsigned reg) {
-  switch (reg) {
-    case X86_REG_RBX:
-    case X86_REG_EBX:
-    case X86_REG_BX:
-    case X86_REG_BL:
-    case X86_REG_BH: return 3;
-    case X86_REG_RBP:
-    case X86_REG_EBP:
-    case X86_REG_BP:
-    case X86_REG_BPL: return MachineState::kFramePointer;
-    case X86_REG_RSP:
-    case X86_REG_ESP:
-    case X86_REG_SP:
-    case X86_REG_SPL: return MachineState::kStackPointer;
-    case X86_REG_R12:
-    case X86_REG_R12D:
-    case X86_REG_R12W:
-    case X86_REG_R12B: return 12;
-    case X86_REG_R13:
-    case X86_REG_R13D:
-    case X86_REG_R13W:
-    case X86_REG_R13B: return 13;
-    case X86_REG_R14:
-    case X86_REG_R14D:
-    case X86_REG_R14W:
-    case X86_REG_R14B: return 14;
-    case X86_REG_R15:
-    case X86_REG_R15D:
-    case X86_REG_R15W:
-    case X86_REG_R15B: return 15;
-    default: return {};
-  }
-}
 
 bool is_register(const cs_x86_op& operand, x86_reg reg) {
   return operand.type == X86_OP_REG && operand.reg == reg;
@@ -193,16 +157,10 @@ class Search {
 
   // False if the stack pointer is now unknown.
   bool note_writes(const cs_insn& instruction, Way& way) const {
-    cs_regs reads{};
-    cs_regs writes{};
-    std::uint8_t read_count = 0;
-    std::uint8_t write_count = 0;
-    if (cs_regs_access(disassembler_.handle(), &instruction, reads, &read_count, writes,
-                       &write_count) != CS_ERR_OK) {
-      return false;
-    }
-    for (std::uint8_t i = 0; i < write_count; ++i) {
-      const auto number = preserved(writes[i]);
+    const auto written = WrittenRegisters::of(disassembler_.handle(), instruction);
+    if (!written) return false;
+    for (const unsigned reg : *written) {
+      const auto number = preserved(reg);
       if (!number) continue;
       if (*number == MachineState::kStackPointer) return false;
       way.found.changed |= std::uint32_t{1} << *number;
@@ -220,17 +178,10 @@ class Search {
 
 }  // namespace
 
-const std::vector<Epilogue>& Epilogues::at(const Module& module, RemoteAddr pc) {
-  if (known_.size() >= kMostKnown) known_.clear();
-  const auto [known, is_new] = known_.try_emplace(pc.value);
-  if (!is_new) return known->second;
-  if (!disassembler_) {
-    auto opened = Disassembler::open();
-    if (!opened) return known->second;
-    disassembler_.emplace(std::move(*opened));
-  }
-  known->second = Search(module, *disassembler_).from(pc);
-  return known->second;
+std::vector<Epilogue> epilogues(const Module& module,
+                                const Disassembler& disassembler,
+                                RemoteAddr pc) {
+  return Search(module, disassembler).from(pc);
 }
 
 bool switches_stack(const Module& module, RemoteAddr start, RemoteAddr end) {
@@ -247,7 +198,7 @@ bool switches_stack(const Module& module, RemoteAddr start, RemoteAddr end) {
     return false;
   }();
   if (!may_load) return false;
-  const auto disassembler = Disassembler::open();
+  const auto disassembler = Disassembler::open(EM_X86_64);
   if (!disassembler) return false;
   while (start < end) {
     const cs_insn* const instruction = disassembler->decode(module.file_bytes(start), start);
@@ -263,4 +214,4 @@ bool switches_stack(const Module& module, RemoteAddr start, RemoteAddr end) {
   return false;
 }
 
-}  // namespace heapattach::unwind
+}  // namespace heapattach::unwind::x86_64

@@ -1,9 +1,9 @@
-#include "symbols/unwind/return_addresses.h"
-
 #include <array>
 #include <cstring>
 
-namespace heapattach::unwind {
+#include "symbols/unwind/arch/x86_64.h"
+
+namespace heapattach::unwind::x86_64 {
 
 namespace {
 
@@ -52,4 +52,4 @@ bool begins_with_frame(const Module& module, RemoteAddr start) {
   return begins_with(kFrame) || begins_with(kOtherFrame);
 }
 
-}  // namespace heapattach::unwind
+}  // namespace heapattach::unwind::x86_64

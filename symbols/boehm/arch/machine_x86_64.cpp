@@ -1,57 +1,15 @@
-#include "symbols/boehm/machine.h"
+#include "symbols/boehm/arch/machine_x86_64.h"
 
 #include <array>
 
-namespace heapattach::boehm {
+namespace heapattach::boehm::x86_64 {
 
 namespace {
 
-constexpr unsigned kNoRegister = 16;
-// The general register that a register is part of, and which bytes of it.
-struct RegisterPart {
-  unsigned number = kNoRegister;
-  unsigned width = 8;
-  bool is_high_byte = false;  // ah, bh, ch, dh
-};
-
-struct RegisterNames {
-  x86_reg whole, half, quarter, low, high;
-};
-constexpr std::array<RegisterNames, 16> kRegisters = {{
-    {X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH},
-    {X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH},
-    {X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH},
-    {X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH},
-    {X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL, X86_REG_INVALID},
-    {X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL, X86_REG_INVALID},
-    {X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL, X86_REG_INVALID},
-    {X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL, X86_REG_INVALID},
-    {X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B, X86_REG_INVALID},
-    {X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B, X86_REG_INVALID},
-    {X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B, X86_REG_INVALID},
-    {X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B, X86_REG_INVALID},
-    {X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B, X86_REG_INVALID},
-    {X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B, X86_REG_INVALID},
-    {X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B, X86_REG_INVALID},
-    {X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B, X86_REG_INVALID},
-}};
 // No accessor needs more; any further cell is unknown.
 constexpr std::size_t kMostCells = 256;
 // System V x86-64 ABI: where the first arguments are.
-constexpr std::array kArguments = {7U, 6U, 2U, 1U, 8U, 9U};
-
-RegisterPart part_of(unsigned reg) {
-  if (reg == X86_REG_INVALID) return {};
-  for (unsigned i = 0; i < kRegisters.size(); ++i) {
-    const RegisterNames& names = kRegisters.at(i);
-    if (reg == names.whole) return {i, 8};
-    if (reg == names.half) return {i, 4};
-    if (reg == names.quarter) return {i, 2};
-    if (reg == names.low) return {i, 1};
-    if (reg == names.high) return {i, 1, true};
-  }
-  return {};
-}
+constexpr std::array<unsigned, 6> kArguments = {kRdi, kRsi, kRdx, kRcx, 8, 9};
 
 void forget_overlapping(MachineState& state, std::int64_t offset, unsigned width) {
   std::erase_if(state.frame, [&](const auto& entry) {
@@ -75,27 +33,27 @@ MachineState Machine::at_entry(RemoteAddr entry) {
 }
 
 bool Machine::is_general(unsigned reg) {
-  return part_of(reg).number != kNoRegister;
+  return part_of(reg).is_general();
 }
 
 Expr Machine::register_value(const MachineState& state, unsigned reg) {
   const RegisterPart part = part_of(reg);
-  if (part.number == kNoRegister) return pool_.unknown();
+  if (!part.is_general()) return pool_.unknown();
   const Expr whole = state.registers.at(part.number);
   if (part.is_high_byte) return pool_.bit_and(pool_.shift_right(whole, 8), 0xff);
-  return pool_.truncate(whole, part.width);
+  return pool_.truncate(whole, part.bytes);
 }
 
 void Machine::set_register(MachineState& state, unsigned reg, Expr value) {
   const RegisterPart part = part_of(reg);
-  if (part.number == kNoRegister) return;
+  if (!part.is_general()) return;
   Expr& whole = state.registers.at(part.number);
   if (part.is_high_byte) {
     whole = pool_.unknown();
-  } else if (part.width >= 4) {
-    whole = pool_.truncate(value, part.width);  // writing the low half clears the upper one
+  } else if (part.bytes >= 4) {
+    whole = pool_.truncate(value, part.bytes);  // writing the low half clears the upper one
   } else {
-    whole = pool_.insert(whole, pool_.truncate(value, part.width), part.width);
+    whole = pool_.insert(whole, pool_.truncate(value, part.bytes), part.bytes);
   }
 }
 
@@ -113,7 +71,7 @@ Expr Machine::effective_address(const MachineState& state, const x86_op_mem& mem
   } else if (memory.base != X86_REG_INVALID) {
     address = pool_.add(address, register_value(state, memory.base));
   }
-  if (memory.index != X86_REG_INVALID && part_of(memory.index).number != kNoRegister) {
+  if (memory.index != X86_REG_INVALID && part_of(memory.index).is_general()) {
     const auto scale = static_cast<std::uint64_t>(memory.scale);
     address = pool_.add(address, pool_.multiply(register_value(state, memory.index), scale));
   }
@@ -207,4 +165,4 @@ void Machine::forget_call(MachineState& state) {
   state.registers[kRax] = pool_.unknown();
 }
 
-}  // namespace heapattach::boehm
+}  // namespace heapattach::boehm::x86_64

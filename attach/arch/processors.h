@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include <elf.h>
+
+namespace heapattach {
+
+// The processor of this machine, and of every live target, as ELF files name it (e_machine).
+#ifdef __x86_64__
+inline constexpr std::uint16_t kOwnProcessor = EM_X86_64;
+#else
+inline constexpr std::uint16_t kOwnProcessor = EM_AARCH64;
+#endif
+
+// Whether we can read programs of a processor, whose files say `machine`.
+[[nodiscard]] constexpr bool is_known_processor(std::uint16_t machine) {
+  return machine == EM_X86_64;
+}
+
+// What is wrong with other files.
+inline constexpr const char* kForeignFile = "an ELF file, but not for x86-64";
+
+}  // namespace heapattach

@@ -1,0 +1,36 @@
+#include "symbols/boehm/arch/evaluator.h"
+
+#include <algorithm>
+#include <array>
+
+#include <elf.h>
+
+#include "symbols/boehm/arch/evaluator_x86_64.h"
+
+namespace heapattach::boehm {
+
+namespace {
+
+struct Evaluator {
+  std::uint16_t machine;
+  decltype(&evaluate) run;
+};
+
+// One for each processor.
+constexpr std::array kEvaluators{Evaluator{EM_X86_64, &x86_64::evaluate}};
+
+}  // namespace
+
+std::vector<FunctionPath> evaluate(ExprPool& pool,
+                                   const Disassembler& disassembler,
+                                   const CodeSource& source,
+                                   RemoteAddr entry,
+                                   const EvaluationLimits& limits) {
+  const auto* const found =
+      std::find_if(kEvaluators.begin(), kEvaluators.end(),
+                   [&](const Evaluator& one) { return one.machine == disassembler.machine(); });
+  if (found == kEvaluators.end()) return {};
+  return found->run(pool, disassembler, source, entry, limits);
+}
+
+}  // namespace heapattach::boehm
