@@ -6,7 +6,7 @@
 
 namespace heapattach {
 
-// The x86-64 name of a system call number; "call 999" for an unknown one.
+// The name of a system call number on this processor; "call 999" for an unknown one.
 [[nodiscard]] std::string call_name(long number);
 
 // The number of the system call with that name, if there is one.
