@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "attach/arch/red_zone.h"
 #include "attach/arch/system_calls.h"
 #include "attach/base/check.h"
 #include "inject/arch/stub.h"
@@ -157,8 +158,6 @@ struct Words {
   std::array<std::uint64_t, 2> sleep;  // struct timespec
   std::array<char, 16> name;
 };
-
-constexpr std::uint64_t kRedZoneBytes = 128;
 
 std::size_t offset_of(const std::byte* label) {
   return static_cast<std::size_t>(label - heapattach_stub_begin);

@@ -11,17 +11,6 @@ namespace heapattach::trace {
 extern const unsigned char kBlobBytes[];
 extern const unsigned kBlobSize;
 
-namespace {
-
-// If the reader dies, the target allocates at full speed again after this long.
-constexpr int kJump = 0xe9;
-
-std::int64_t distance(std::uint64_t from, std::uint64_t to) {
-  return static_cast<std::int64_t>(to - from - kJumpBytes);
-}
-
-}  // namespace
-
 std::span<const std::byte> blob_code() {
   return std::as_bytes(std::span(kBlobBytes, kBlobSize));
 }
@@ -49,19 +38,6 @@ std::vector<std::byte> new_control(std::uint64_t every,
   }
   const auto bytes = std::as_bytes(std::span(control.get(), 1));
   return {bytes.begin(), bytes.end()};
-}
-
-bool can_jump(std::uint64_t from, std::uint64_t to) {
-  const std::int64_t bytes = distance(from, to);
-  return bytes == static_cast<std::int32_t>(bytes);
-}
-
-std::vector<std::byte> jump(std::uint64_t from, std::uint64_t to) {
-  HA_CHECK(can_jump(from, to));
-  const auto bytes = static_cast<std::int32_t>(distance(from, to));
-  std::vector<std::byte> code(kJumpBytes, std::byte{kJump});
-  std::memcpy(code.data() + 1, &bytes, sizeof bytes);
-  return code;
 }
 
 }  // namespace heapattach::trace

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "inject/trace/layout.h"
+#include "inject/trace/arch/layout.h"
 
 namespace heapattach::trace {
 
@@ -21,10 +21,5 @@ inline constexpr std::chrono::seconds kReaderPatience{20};
 [[nodiscard]] std::vector<std::byte> new_control(std::uint64_t every,
                                                  std::uint64_t stack_most,
                                                  std::uint64_t seed);
-
-// A jump instruction from `from` to `to`, which must be within reach.
-inline constexpr std::size_t kJumpBytes = 5;
-[[nodiscard]] std::vector<std::byte> jump(std::uint64_t from, std::uint64_t to);
-[[nodiscard]] bool can_jump(std::uint64_t from, std::uint64_t to);
 
 }  // namespace heapattach::trace

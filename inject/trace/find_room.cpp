@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "attach/arch/addresses.h"
 #include "attach/base/page.h"
+#include "inject/trace/arch/jump.h"
 
 namespace heapattach::trace {
 
@@ -10,9 +12,8 @@ namespace {
 
 // The kernel keeps lower addresses free (vm.mmap_min_addr).
 constexpr std::uint64_t kLowest = 0x20000;
-constexpr std::uint64_t kHighest = 0x7fff00000000;
-// Less than 2 GiB: what is around the addresses must be in reach, too.
-constexpr std::uint64_t kReach = 0x7ff00000;
+// Programs get nothing above half of kUsualAddressEnd on some processors.
+constexpr std::uint64_t kHighest = kUsualAddressEnd / 2 - (std::uint64_t{1} << 32);
 constexpr std::uint64_t kGuard = std::uint64_t{64} << 10;
 
 // The room at the upper end of the gap up to `upper`, which is not next to memory that grows

@@ -9,9 +9,10 @@
 
 #include "attach/base/page.h"
 #include "attach/process/stat_field.h"
+#include "inject/trace/arch/jump.h"
+#include "inject/trace/arch/move_entry.h"
 #include "inject/trace/blob.h"
 #include "inject/trace/find_room.h"
-#include "inject/trace/move_entry.h"
 #include "inject/trace/reader.h"
 
 namespace heapattach::trace {

@@ -8,8 +8,8 @@
 #include "attach/memory/memory_reader.h"
 #include "attach/process/memory_map.h"
 #include "attach/process/process.h"
+#include "inject/trace/arch/layout.h"
 #include "inject/trace/hooks.h"
-#include "inject/trace/layout.h"
 #include "symbols/code/disassembler.h"
 
 namespace heapattach::trace {

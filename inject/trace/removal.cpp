@@ -18,6 +18,7 @@
 #include "attach/base/page.h"
 #include "inject/memory_sharers.h"
 #include "inject/ptrace_control.h"
+#include "inject/trace/arch/jump.h"
 #include "inject/trace/blob.h"
 #include "inject/trace/in_target.h"
 #include "inject/trace/reader.h"

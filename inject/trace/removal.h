@@ -8,7 +8,7 @@
 
 #include "attach/stop/freeze.h"
 #include "inject/remote_control.h"
-#include "inject/trace/layout.h"
+#include "inject/trace/arch/layout.h"
 
 namespace heapattach::trace {
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "attach/base/fd.h"
-#include "inject/trace/layout.h"
+#include "inject/trace/arch/layout.h"
 
 namespace heapattach::trace {
 

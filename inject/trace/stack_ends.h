@@ -10,7 +10,7 @@
 
 #include "attach/stop/freeze.h"
 #include "inject/remote_control.h"
-#include "inject/trace/layout.h"
+#include "inject/trace/arch/layout.h"
 #include "inject/trace/thread_table.h"
 
 namespace heapattach::trace {
@@ -32,7 +32,8 @@ struct NumberedThread {
                                                    std::uint64_t pointer);
 
 // Tells a blob what it cannot know without system calls: the number of a thread, and how far a
-// stack can be read (end_of_stack in blob.c). Where it has not been told, it records less.
+// stack can be read (end_of_stack in arch/blob_x86_64.c). Where it has not been told, it records
+// less.
 class StackEnds {
  public:
   StackEnds(const Process& target,

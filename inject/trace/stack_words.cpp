@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "attach/arch/red_zone.h"
 #include "attach/base/word.h"
 #include "attach/stop/kernel_worker.h"
 
@@ -13,7 +14,6 @@ namespace {
 
 constexpr std::uint64_t kMostStack = std::uint64_t{8} << 20;
 constexpr std::size_t kPiece = std::size_t{64} << 10;
-constexpr std::uint64_t kRedZone = 128;
 
 class Search {
  public:
@@ -64,7 +64,7 @@ bool is_any_thread_at(const FrozenView& view,
     if (search.finds(std::span(&at, 1)) || search.finds(thread.registers->general)) return true;
     const Mapping* const mapping = map.find(stack);
     if (mapping == nullptr) return true;
-    const RemoteAddr low = std::max(mapping->range.start, stack - kRedZone);
+    const RemoteAddr low = std::max(mapping->range.start, stack - kRedZoneBytes);
     const RemoteAddr begin{(low.value + kWordBytes - 1) & ~(kWordBytes - 1)};
     if (search.finds({begin, std::min(mapping->range.end() - begin, kMostStack)})) return true;
   }

@@ -6,13 +6,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "attach/arch/red_zone.h"
 #include "symbols/unwind/stacks.h"
 
 namespace heapattach {
 
 namespace {
-
-constexpr std::uint64_t kRedZoneBytes = 128;
 
 constexpr std::chrono::seconds kToWalk{5};
 // Checking more threads than this costs more than it gains.

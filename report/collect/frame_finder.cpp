@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <tuple>
 
+#include "attach/arch/red_zone.h"
 #include "attach/base/word.h"
 
 namespace heapattach::snapshot {
 
 namespace {
 
-// What is kept below a stack pointer: by a function that calls none (System V ABI, x86-64), and by
-// a fiber that is put aside, its registers.
-constexpr std::uint64_t kBelow = 128;
+// A function that calls none, and a fiber that is put aside, keep data below the stack pointer.
+constexpr std::uint64_t kBelow = kRedZoneBytes;
 
 std::uint64_t bytes_of(const types::TypeModel& types, types::TypeRef ref) {
   constexpr std::uint64_t kMostElements = 1'000'000;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "attach/arch/register_names.h"
 #include "report/model/collector_variable.h"
 #include "symbols/boehm/own_variables.h"
 #include "symbols/cxx/demangle.h"
@@ -18,11 +19,6 @@
 namespace heapattach::snapshot {
 
 namespace {
-
-// In the order of Registers::general.
-constexpr std::array<const char*, 15> kRegisterNames = {"rax", "rbx", "rcx", "rdx", "rsi",
-                                                        "rdi", "rbp", "r8",  "r9",  "r10",
-                                                        "r11", "r12", "r13", "r14", "r15"};
 
 RootKind kind_of(heap::RootKind kind) {
   switch (kind) {

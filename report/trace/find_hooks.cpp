@@ -23,7 +23,7 @@
 
 #include <fmt/format.h>
 
-#include "inject/trace/layout.h"
+#include "inject/trace/arch/layout.h"
 #include "symbols/boehm/accessors.h"
 #include "symbols/boehm/thread_forms.h"
 #include "symbols/code/disassembler.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "inject/trace/layout.h"
+#include "inject/trace/arch/layout.h"
 
 namespace heapattach::trace {
 

@@ -4,13 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "attach/arch/red_zone.h"
 #include "symbols/heap/ranges.h"
 #include "symbols/heap/roots.h"
 
 namespace heapattach::boehm {
 namespace {
-
-constexpr std::uint64_t kRedZoneBytes = 128;  // below the stack pointer (System V ABI, x86-64)
 
 // Whole words within.
 Range aligned(Range range) {

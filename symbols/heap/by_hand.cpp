@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/arch/red_zone.h"
 #include "symbols/heap/heap_memory.h"
 #include "symbols/heap/ranges.h"
 #include "symbols/heap/roots.h"
@@ -13,7 +14,6 @@ namespace heapattach::heap {
 
 namespace {
 
-constexpr std::uint64_t kRedZoneBytes = 128;  // below the stack pointer (System V ABI, x86-64)
 constexpr std::string_view kAnonymous = "(mapped memory)";
 constexpr std::string_view kThreadLocal = "(thread-local data)";
 

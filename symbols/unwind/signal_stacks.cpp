@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "attach/arch/red_zone.h"
 #include "attach/base/word.h"
 #include "symbols/unwind/arch/signal_return.h"
 
@@ -10,7 +11,6 @@ namespace heapattach::unwind {
 
 namespace {
 
-constexpr std::uint64_t kRedZone = 128;
 constexpr std::uint64_t kSearched = 64 << 10;  // stacks for handlers are small
 constexpr std::size_t kMostCandidates = 4096;
 
@@ -54,7 +54,8 @@ class Search {
     const bool is_new =
         to != nullptr && to->readable && to->writable && (to != &from || *pointer < saved.value);
     if (!is_new) return;
-    const RemoteAddr low{std::max(to->range.start.value, *pointer - std::min(*pointer, kRedZone))};
+    const RemoteAddr low{
+        std::max(to->range.start.value, *pointer - std::min(*pointer, kRedZoneBytes))};
     found.push_back({low, to->range.end() - low});
   }
 

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if ((at.value & 1U) != 0) return std::nullopt;
     return at.value * 0x9e3779b97f4a7c15;
   };
-  boehm::ExprPool pool;
+  ExprPool pool;
   const boehm::EvaluationLimits limits{.instructions = 2000};
   if (boehm::evaluate(pool, disassembler, source, kCode, limits).size() > limits.paths)
     std::abort();

@@ -12,8 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inject/trace/arch/move_entry.h"
 #include "inject/trace/find_room.h"
-#include "inject/trace/move_entry.h"
 #include "inject/trace/stack_ends.h"
 
 // First instructions like those of a collector.

@@ -1,12 +1,12 @@
-#include "inject/trace/move_entry.h"
-
 #include <algorithm>
 #include <cstring>
 #include <optional>
 
 #include <fmt/format.h>
 
-#include "inject/trace/blob.h"
+#include "inject/trace/arch/jump.h"
+#include "inject/trace/arch/layout.h"
+#include "inject/trace/arch/move_entry.h"
 
 namespace heapattach::trace {
 

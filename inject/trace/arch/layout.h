@@ -2,8 +2,8 @@
 
 #include <stdint.h>
 
-// The data that we share with the blob (blob.c), which runs in the target. Also compiled as C:
-// plain structs without padding.
+// The data that we share with the blob (blob_x86_64.c), which runs in the target. Also compiled as
+// C: plain structs without padding.
 //
 // In the target, the code comes first; it starts with BlobHead. BlobControl follows it at
 // kBlobCodeBytes. The ring can be anywhere: RingHead, then `ring_bytes` of records. The kernel maps

@@ -1,4 +1,4 @@
-#include "inject/trace/move_entry.h"
+#include "inject/trace/arch/move_entry.h"
 
 #include <cstring>
 #include <string>
