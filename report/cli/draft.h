@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,10 +43,12 @@ struct Draft {
   return meant.empty() ? std::string() : fmt::format("; did you mean {}{}?", dashes, meant);
 }
 
+template <class Value>
+using Choice = std::pair<std::string_view, Value>;
+
 // Looks up `text` in `table`. If it is not there, the error lists the valid values.
 template <class Value, std::size_t N>
-Result<Value> choose(std::string_view text,
-                     const std::array<std::pair<std::string_view, Value>, N>& table) {
+Result<Value> choose(std::string_view text, const Choice<Value> (&table)[N]) {
   std::vector<std::string_view> names;
   for (const auto& [name, value] : table) {
     if (name == text) return value;

@@ -1,26 +1,52 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "attach/base/result.h"
 #include "report/cli/draft.h"
 
-// Parsers for the rows of option_table.cpp and report_table.cpp: each sets one thing in the draft.
-// Errors describe what is wrong with the value; the caller adds the name of the option.
+// Readers for the rows of option_table.cpp and report_table.cpp. Each makes a value from an
+// argument, or describes what is wrong with it; the caller adds the name of the option. set(),
+// add(), turn_on() and turn_off() put the value into the options: into a member, or into a member
+// of a member.
 namespace heapattach {
 
-template <auto Member, bool To = true>
-Result<void> set_flag(const std::string& /*value*/, Draft& draft) {
-  draft.options.*Member = To;
+template <auto Read, auto... Members>
+Result<void> set(const std::string& value, Draft& draft) {
+  auto& option = (draft.options.*....*Members);
+  using Option = std::remove_reference_t<decltype(option)>;
+  auto read = HA_TRY(Read(value));
+  if constexpr (std::is_arithmetic_v<Option>) {
+    option = static_cast<Option>(read);
+  } else {
+    option = std::move(read);
+  }
   return {};
 }
 
-template <auto Member>
-Result<void> set_text(const std::string& value, Draft& draft) {
-  draft.options.*Member = value;
+template <auto Read, auto... Members>
+Result<void> add(const std::string& value, Draft& draft) {
+  (draft.options.*....*Members).push_back(HA_TRY(Read(value)));
   return {};
 }
 
+template <auto... Members>
+Result<void> turn_on(const std::string& /*value*/, Draft& draft) {
+  (draft.options.*....*Members) = true;
+  return {};
+}
+
+template <auto... Members>
+Result<void> turn_off(const std::string& /*value*/, Draft& draft) {
+  (draft.options.*....*Members) = false;
+  return {};
+}
+
+// The same for what is parsed when all arguments are known.
 template <std::string Draft::*Member>
 Result<void> keep_text(const std::string& value, Draft& draft) {
   draft.*Member = value;
@@ -33,67 +59,39 @@ Result<void> add_text(const std::string& value, Draft& draft) {
   return {};
 }
 
-template <std::string SymbolSearch::*Member>
-Result<void> set_symbol_path(const std::string& value, Draft& draft) {
-  draft.options.symbols.*Member = value;
-  return {};
+[[nodiscard]] inline Result<std::string> text(const std::string& value) {
+  return value;
 }
 
-template <std::string ExplainOptions::*Member>
-Result<void> set_explain_text(const std::string& value, Draft& draft) {
-  draft.options.explain.*Member = value;
-  return {};
+// A word of a table.
+template <const auto& Table>
+[[nodiscard]] auto one_of(const std::string& value) {
+  return choose(value, Table);
+}
+// The same, if there is a value at all.
+template <const auto& Table, auto Default>
+[[nodiscard]] Result<std::remove_const_t<decltype(Default)>> one_of_or(const std::string& value) {
+  if (value.empty()) return Default;
+  return choose(value, Table);
 }
 
-// Sets a number of at least `Least`.
-Result<std::size_t> read_number(const std::string& value, std::size_t least);
-
-template <std::size_t ExplainOptions::*Member, std::size_t Least>
-Result<void> set_limit(const std::string& value, Draft& draft) {
-  draft.options.explain.*Member = HA_TRY(read_number(value, Least));
-  return {};
+// A number, with an optional k, M or G.
+[[nodiscard]] Result<std::size_t> read_number(const std::string& value, std::size_t least);
+template <std::size_t Least>
+[[nodiscard]] Result<std::size_t> at_least(const std::string& value) {
+  return read_number(value, Least);
 }
 
-Result<void> set_sort(const std::string& value, Draft& draft);
-Result<void> set_by(const std::string& value, Draft& draft);
-Result<void> set_top(const std::string& value, Draft& draft);
-Result<void> add_type(const std::string& value, Draft& draft);
-Result<void> set_min_bytes(const std::string& value, Draft& draft);
-Result<void> set_length(const std::string& value, Draft& draft);
-Result<void> set_every(const std::string& value, Draft& draft);
-Result<void> set_min_count(const std::string& value, Draft& draft);
-Result<void> set_value(const std::string& value, Draft& draft);
-Result<void> set_depth(const std::string& value, Draft& draft);
-Result<void> set_frames(const std::string& value, Draft& draft);
-Result<void> add_fail_if(const std::string& value, Draft& draft);
+[[nodiscard]] Result<std::chrono::milliseconds> read_seconds(std::string_view text);
+[[nodiscard]] Result<std::vector<int>> read_calls(std::string_view names);
+[[nodiscard]] Result<std::size_t> read_value_bytes(const std::string& value);
+[[nodiscard]] Result<bool> read_redact(const std::string& value);
+[[nodiscard]] Result<std::chrono::milliseconds> read_max_pause(const std::string& value);
+[[nodiscard]] Result<std::size_t> read_rounds(const std::string& value);
+[[nodiscard]] Result<pid_t> read_thread(const std::string& value);
+[[nodiscard]] Result<analyze::FindExpression> read_find(const std::string& value);
+
+// A glob, or a file of globs.
 Result<void> add_ignored(const std::string& value, Draft& draft);
-Result<void> set_at_exit(const std::string& value, Draft& draft);
-Result<void> set_confirm(const std::string& value, Draft& draft);
-Result<void> add_exclusion(const std::string& value, Draft& draft);
-Result<void> set_values(const std::string& value, Draft& draft);
-Result<void> set_redact(const std::string& value, Draft& draft);
-Result<void> set_hold(const std::string& value, Draft& draft);
-Result<void> set_heap(const std::string& value, Draft& draft);
-Result<void> set_max_pause(const std::string& value, Draft& draft);
-Result<void> set_timeout(const std::string& value, Draft& draft);
-Result<void> set_rounds(const std::string& value, Draft& draft);
-Result<void> set_returns(const std::string& value, Draft& draft);
-Result<void> set_place(const std::string& value, Draft& draft);
-Result<void> set_thread(const std::string& value, Draft& draft);
-Result<void> set_allowed_calls(const std::string& value, Draft& draft);
-Result<void> set_colour(const std::string& value, Draft& draft);
-Result<void> set_human(const std::string& value, Draft& draft);
-Result<void> set_brief(const std::string& value, Draft& draft);
-Result<void> set_live(const std::string& value, Draft& draft);
-Result<void> set_no_mark(const std::string& value, Draft& draft);
-Result<void> set_full(const std::string& value, Draft& draft);
-Result<void> add_debug_dir(const std::string& value, Draft& draft);
-
-// Arguments of reports.
-Result<void> set_explained(const std::string& value, Draft& draft);
-Result<void> set_find(const std::string& value, Draft& draft);
-Result<void> set_interval(const std::string& value, Draft& draft);
-Result<void> set_ruby(const std::string& value, Draft& draft);
-Result<void> set_call(const std::string& value, Draft& draft);
 
 }  // namespace heapattach
