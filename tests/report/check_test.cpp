@@ -6,7 +6,7 @@
 #include "attach/base/fd.h"
 #include "report/cli/runner.h"
 #include "report/format/export/formats.h"
-#include "report/format/write/check_formats.h"
+#include "report/format/write/text_reports.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace heapattach;

@@ -7,7 +7,7 @@
 
 #include "report/format/read/json_lines.h"
 #include "report/format/write/json_lines.h"
-#include "report/format/write/stack_formats.h"
+#include "report/format/write/text_reports.h"
 #include "report/stacks/named_stacks.h"
 #include "tests/support/memory_sink.h"
 #include "tests/support/temporary_directory.h"

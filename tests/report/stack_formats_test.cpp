@@ -1,6 +1,6 @@
-#include "report/format/write/stack_formats.h"
-
 #include <doctest/doctest.h>
+
+#include "report/format/write/text_reports.h"
 
 using namespace heapattach;
 using namespace heapattach::stacks;

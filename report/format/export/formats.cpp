@@ -5,15 +5,9 @@
 #include <fmt/format.h>
 
 #include "report/format/export/html.h"
-#include "report/format/write/check_formats.h"
 #include "report/format/write/count_formats.h"
-#include "report/format/write/find_formats.h"
-#include "report/format/write/graph_formats.h"
-#include "report/format/write/object_sizes_formats.h"
 #include "report/format/write/sites_formats.h"
-#include "report/format/write/stack_formats.h"
-#include "report/format/write/suspects_formats.h"
-#include "report/format/write/why_formats.h"
+#include "report/format/write/text_reports.h"
 
 namespace heapattach {
 

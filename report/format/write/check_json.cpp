@@ -26,7 +26,7 @@
 
 #include <fmt/format.h>
 
-#include "report/format/write/check_formats.h"
+#include "report/format/write/text_reports.h"
 #include "report/text/json_text.h"
 
 namespace heapattach {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "report/format/write/check_formats.h"
+#include "report/format/write/text_reports.h"
 #include "report/format/write/thread_words.h"
 #include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"

@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/format/write/find_formats.h"
 #include "report/format/write/json_record.h"
+#include "report/format/write/text_reports.h"
 #include "report/text/json_text.h"
 
 namespace heapattach {

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "report/format/write/find_formats.h"
 #include "report/format/write/table.h"
+#include "report/format/write/text_reports.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {

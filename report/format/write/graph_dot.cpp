@@ -4,7 +4,7 @@
 
 #include "report/analyze/edge_names.h"
 #include "report/analyze/roots.h"
-#include "report/format/write/graph_formats.h"
+#include "report/format/write/text_reports.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {

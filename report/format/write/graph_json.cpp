@@ -11,8 +11,8 @@
 
 #include "report/analyze/edge_names.h"
 #include "report/analyze/roots.h"
-#include "report/format/write/graph_formats.h"
 #include "report/format/write/json_record.h"
+#include "report/format/write/text_reports.h"
 #include "report/model/root_kinds.h"
 
 namespace heapattach {

@@ -44,7 +44,7 @@
 #include <fmt/format.h>
 
 #include "report/format/write/json_record.h"
-#include "report/format/write/stack_formats.h"
+#include "report/format/write/text_reports.h"
 #include "report/model/frame_words.h"
 
 namespace heapattach {

@@ -40,7 +40,7 @@
 
 #include <fmt/format.h>
 
-#include "report/format/write/stack_formats.h"
+#include "report/format/write/text_reports.h"
 #include "report/format/write/thread_words.h"
 #include "report/text/terminal_text.h"
 

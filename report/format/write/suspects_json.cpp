@@ -22,7 +22,7 @@
 
 #include "report/format/write/json_record.h"
 #include "report/format/write/root_path_text.h"
-#include "report/format/write/suspects_formats.h"
+#include "report/format/write/text_reports.h"
 
 namespace heapattach {
 

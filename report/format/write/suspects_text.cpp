@@ -17,7 +17,7 @@
 #include <fmt/format.h>
 
 #include "report/format/write/root_path_text.h"
-#include "report/format/write/suspects_formats.h"
+#include "report/format/write/text_reports.h"
 #include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
 

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "report/format/write/find_formats.h"
+#include "report/format/write/text_reports.h"
 #include "tests/support/small_snapshot.h"
 
 using namespace heapattach;

@@ -3,8 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "report/analyze/neighbourhood.h"
-#include "report/format/write/graph_formats.h"
-#include "report/format/write/suspects_formats.h"
+#include "report/format/write/text_reports.h"
 #include "tests/support/small_snapshot.h"
 
 using namespace heapattach;

@@ -6,7 +6,7 @@
 #include "attach/base/sanitized.h"
 #include "report/analyze/neighbourhood.h"
 #include "report/analyze/roots.h"
-#include "report/format/write/why_formats.h"
+#include "report/format/write/text_reports.h"
 #include "symbols/unwind/stack_record.h"
 #include "tests/support/small_snapshot.h"
 

@@ -1,4 +1,7 @@
-#include "report/format/write/object_sizes_formats.h"
+// The sizes of an object, for people or as one JSON object on one line:
+//
+// {"version":1,"pid":4711,"address":"0x7f12a0","type":"Session","bytes":48,
+// "transitive_bytes":N,"retained_bytes":N}
 
 #include <utility>
 
@@ -6,6 +9,7 @@
 
 #include "report/format/write/json_record.h"
 #include "report/format/write/root_path_text.h"
+#include "report/format/write/text_reports.h"
 
 namespace heapattach {
 
