@@ -43,6 +43,12 @@ struct Request {
   [[nodiscard]] std::chrono::milliseconds longest_pause() const {
     return max_pause.value_or(kLongestFreeze);
   }
+  [[nodiscard]] FreezeOptions freeze_options() const {
+    FreezeOptions how;
+    how.budget = longest_pause();
+    how.rewind = rewind;
+    return how;
+  }
 };
 
 }  // namespace heapattach

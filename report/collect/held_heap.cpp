@@ -1,15 +1,11 @@
 #include "report/collect/held_heap.h"
 
 #include <algorithm>
-#include <ctime>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "attach/memory/window.h"
-#include "attach/process/observe.h"
-#include "attach/process/process_end.h"
-#include "inject/clone.h"
 #include "report/collect/copying.h"
 #include "report/collect/hold_attempts.h"
 #include "report/collect/malloc_heap.h"
@@ -62,162 +58,97 @@ bool is_read_in_passing(const Target& target, Hold hold, const TakeOptions& opti
 }
 
 // The target is released before the time of the whole run is over.
-std::chrono::milliseconds longest_pause(const TakeOptions& options) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-      options.request.deadline.at - Clock::now());
-  return std::clamp(left, std::chrono::milliseconds(1), options.request.longest_pause());
+std::chrono::milliseconds longest_pause(const Request& request) {
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(request.deadline.at - Clock::now());
+  return std::clamp(left, std::chrono::milliseconds(1), request.longest_pause());
 }
 
-Error explain_timeout(Error error, const TakeOptions& options, std::chrono::milliseconds budget) {
-  if (error.kind != ErrorKind::Timeout || options.request.deadline.has_passed()) return error;
-  return Error{ErrorKind::Timeout,
-               fmt::format("{} (the target was held for {} ms at most, then released)",
-                           error.message(), budget.count())}
-      .advise("--max-pause MS, which allows more, or --snapshot read, which stops nothing");
-}
+// One attempt to copy the heap, in the way that was chosen. The results are true if the heap was
+// copied, and false if it should be tried again.
+class Attempt {
+ public:
+  Attempt(const Target& target, const TakeOptions& options, bool accept_misfits, HeldHeap& held)
+      : target_(target),
+        options_(options),
+        request_(options.request),
+        accept_misfits_(accept_misfits || target.core || options.held != nullptr),
+        held_(held) {}
 
-void note_time(HeldHeap& held) {
-  held.captured = std::chrono::system_clock::now();
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  held.monotonic = std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-}
-
-// Each of these returns true if the heap was copied, false if it should be tried again.
-Result<bool> copy_running(const Target& target,
-                          const TakeOptions& options,
-                          bool accept_misfits,
-                          HeldHeap& held) {
-  held.captured = std::chrono::system_clock::now();
-  held.freeze.threads.clear();
-  for (ObservedThread& thread : HA_TRY(observe_threads(*target.process))) {
-    held.freeze.threads.push_back(
-        {thread.tid, std::move(thread.name), thread.state, std::nullopt, thread.stack_pointer});
+  Result<bool> run(Hold way) {
+    if (target_.core) return frozen();
+    if (options_.held != nullptr) {
+      HA_TRY(hold_as_it_is(target_, request_, *options_.held, copy(), held_));
+      return is_copied_;
+    }
+    switch (way) {
+      case Hold::Nothing: return running();
+      case Hold::Clone: return cloned();
+      case Hold::Freeze:
+      case Hold::Auto: break;
+    }
+    return frozen();
   }
-  return Copying(target, {&*target.process, target.memory}, held, options.request.deadline.at)
-      .with_memory(options.on_memory != nullptr)
-      .with_contents(options.with_contents)
-      .copy(held.freeze.threads, accept_misfits);
-}
 
-// The caller holds it.
-Result<bool> copy_held(const Target& target, const TakeOptions& options, HeldHeap& held) {
-  note_time(held);
-  held.freeze.threads = *options.held;
-  held.is_held = true;
-  return Copying(target, {&*target.process, target.memory}, held, options.request.deadline.at)
-      .with_memory(options.on_memory != nullptr)
-      .with_waits(wait_reader(options))
-      .with_contents(options.with_contents)
-      .copy(held.freeze.threads, true);
-}
-
-Result<bool> copy_frozen(const Target& target,
-                         const TakeOptions& options,
-                         bool accept_misfits,
-                         HeldHeap& held) {
-  const FreezeOptions freeze{.budget = longest_pause(options),
-                             .rewind = options.request.rewind,
-                             .reads_only = true,
-                             .with_vector_registers = target.reads_malloc()};
-  bool is_copied = false;
-  auto frozen = while_frozen(*target.process, freeze, [&](const FrozenView& view) -> Result<void> {
-    note_time(held);
-    Copying copying(target, {&*target.process, target.memory}, held,
-                    std::min(view.deadline, options.request.deadline.at));
-    copying.with_memory(options.on_memory != nullptr)
-        .with_waits(wait_reader(options))
-        .with_contents(options.with_contents);
-    is_copied = HA_TRY(copying.copy(view.threads, accept_misfits));
-    return {};
-  });
-  if (!frozen) return explain_timeout(std::move(frozen).error(), options, freeze.budget);
-  held.freeze = std::move(*frozen);
-  held.is_held = true;
-  return is_copied;
-}
-
-Error explain_death(const Clone& clone) {
-  const auto given_up = clone.given_up();
-  const std::string how =
-      given_up ? "was given up while it was read, because " + *given_up +
-                     ", and the kernel might have ended the target for lack of memory"
-               : ProcessEnd(clone.process()).words() +
-                     " while it was read, by another process or for lack of memory";
-  return Error{ErrorKind::Impossible, fmt::format("the clone {}; the target keeps running", how)}
-      .advise("--snapshot freeze");
-}
-
-Result<bool> copy_clone(const Target& target,
-                        const TakeOptions& options,
-                        bool accept_misfits,
-                        HeldHeap& held) {
-  CloneOptions how{.freeze = {.budget = options.request.longest_pause(),
-                              .rewind = options.request.rewind,
-                              .with_vector_registers = target.reads_malloc()},
-                   .look = nullptr,
-                   .borrow = std::nullopt};
-  bool is_collecting = false;
-  how.look = [&](const FrozenView&) -> Result<void> {
-    note_time(held);
-    const auto counters = boehm::read_counters(target.collector, target.memory);
-    is_collecting = counters.collecting.value_or(false) && !accept_misfits;
-    // A clone of this state would be useless.
-    if (is_collecting) return Error{ErrorKind::Timeout, "a collection is running"};
-    return {};
-  };
-  auto made = Clone::make(*target.process, how);
-  if (!made && is_collecting) return false;
-  if (!made) return explain_timeout(std::move(made).error(), options, how.freeze.budget);
-  Clone clone = std::move(*made);
-  held.freeze = clone.freeze();
-  held.is_held = true;
-  held.is_clone = true;
-  const LiveMemory memory(clone.process(), HA_TRY(LiveMemory::open_mem(clone.process())),
-                          LiveMemory::By::MemFile);
-  const bool in_passing = is_read_in_passing(target, Hold::Clone, options);
-  auto copied =
-      Copying(target, {&clone.process(), memory, in_passing}, held, options.request.deadline.at)
-          .with_memory(options.on_memory != nullptr)
-          .with_waits(wait_reader(options))
-          .with_contents(options.with_contents)
-          .copy(held.freeze.threads, accept_misfits);
-  if (!clone.is_whole()) copied = explain_death(clone);
-  if (copied && *copied && in_passing) {
-    held.clone = std::move(clone);
-    held.alone.emplace();
-    return true;
+ private:
+  [[nodiscard]] HoldOptions how(std::chrono::milliseconds budget) const {
+    return {.budget = budget,
+            .with_vector_registers = target_.reads_malloc(),
+            .advice = "--max-pause MS, which allows more, or --snapshot read, which stops nothing"};
   }
-  if (const auto ended = clone.end(); !ended) options.request.note(ended.error().message());
-  return copied;
-}
 
-// Nothing needs to be held, and nothing can be tried again.
-Result<bool> copy_core(const Target& target, const TakeOptions& options, HeldHeap& held) {
-  held.captured = target.core->written();
-  held.freeze.threads = target.core->threads();
-  held.is_held = true;
-  return Copying(target, {nullptr, target.memory}, held, options.request.deadline.at)
-      .with_waits(wait_reader(options))
-      .with_contents(options.with_contents)
-      .copy(held.freeze.threads, true);
-}
-
-Result<bool> hold_once(const Target& target,
-                       Hold hold,
-                       const TakeOptions& options,
-                       bool accept_misfits,
-                       HeldHeap& held) {
-  if (target.core) return copy_core(target, options, held);
-  if (options.held != nullptr) return copy_held(target, options, held);
-  switch (hold) {
-    case Hold::Nothing: return copy_running(target, options, accept_misfits, held);
-    case Hold::Clone: return copy_clone(target, options, accept_misfits, held);
-    case Hold::Freeze:
-    case Hold::Auto: break;
+  // Nothing shows what threads wait for if they run meanwhile.
+  CopyFrom copy(bool with_waits = true, bool in_passing = false) {
+    return [this, with_waits, in_passing](const HeldSource& from) -> Result<void> {
+      Copying copying(target_, {from.process, from.memory, in_passing}, held_, from.deadline);
+      copying.with_memory(options_.on_memory != nullptr)
+          .with_waits(with_waits ? wait_reader(options_) : nullptr)
+          .with_contents(options_.with_contents);
+      is_copied_ = HA_TRY(copying.copy(from.threads, accept_misfits_));
+      return {};
+    };
   }
-  return copy_frozen(target, options, accept_misfits, held);
-}
+
+  Result<bool> frozen() {
+    HA_TRY(hold(target_, request_, how(longest_pause(request_)), copy(), held_));
+    return is_copied_;
+  }
+
+  Result<bool> running() {
+    HA_TRY(hold_nothing(target_, request_, copy(false), held_));
+    return is_copied_;
+  }
+
+  Result<bool> cloned() {
+    const bool in_passing = is_read_in_passing(target_, Hold::Clone, options_);
+    bool is_collecting = false;
+    HoldOptions stop = how(request_.longest_pause());
+    stop.look = [&]() -> Result<void> {
+      const auto counters = boehm::read_counters(target_.collector, target_.memory);
+      is_collecting = counters.collecting.value_or(false) && !accept_misfits_;
+      // A clone of this state would be useless.
+      if (is_collecting) return Error{ErrorKind::Timeout, "a collection is running"};
+      return {};
+    };
+    auto clone = hold_clone(target_, request_, stop, copy(true, in_passing), held_);
+    if (!clone && is_collecting) return false;
+    if (!clone) return std::move(clone).error();
+    if (is_copied_ && in_passing) {
+      held_.clone = std::move(*clone);
+      held_.alone.emplace();
+      return true;
+    }
+    if (const auto ended = clone->end(); !ended) request_.note(ended.error().message());
+    return is_copied_;
+  }
+
+  const Target& target_;
+  const TakeOptions& options_;
+  const Request& request_;
+  bool accept_misfits_;
+  HeldHeap& held_;
+  bool is_copied_ = false;
+};
 
 // The choice of --snapshot auto.
 Hold decide(const Target& target, const TakeOptions& options) {
@@ -258,7 +189,7 @@ Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const Take
     return {};
   };
   attempts.once = [&](Hold hold, bool is_last) -> Result<bool> {
-    const bool is_copied = HA_TRY(hold_once(target, hold, options, is_last, *held));
+    const bool is_copied = HA_TRY(Attempt(target, options, is_last, *held).run(hold));
     if (!target.reads_malloc() || !is_copied) return is_copied;
     HA_TRY(read_malloc_heap(target, *held));
     if (held->malloc->problems.empty() || is_last || target.core || options.held != nullptr) {
@@ -279,9 +210,7 @@ const WaitReader* wait_reader(const TakeOptions& options) {
 
 Result<void> finish_reading(HeldHeap& held, const TakeOptions& options) {
   if (!held.clone) return {};
-  Result<void> read;
-  if (!held.clone->is_whole()) read = explain_death(*held.clone);
-  if (const auto ended = held.clone->end(); !ended) options.request.note(ended.error().message());
+  auto read = end_clone(*held.clone, options.request);
   held.clone.reset();
   held.alone.reset();
   held.capture.window()->forget();

@@ -1,13 +1,11 @@
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "attach/memory/capture.h"
-#include "attach/stop/freeze.h"
-#include "inject/clone.h"
+#include "report/collect/hold.h"
 #include "report/collect/memory_account.h"
 #include "report/collect/target.h"
 #include "report/collect/wait_reader.h"
@@ -28,7 +26,7 @@ struct MallocCopy {
 // Everything that was copied from a target while it was held, so that the target is no longer
 // needed. If the heap is read from a clone without copying it, the contents are valid only until
 // finish_reading().
-struct HeldHeap {
+struct HeldHeap : Holding {
   explicit HeldHeap(Arena arena) : capture(std::move(arena)) {}
 
   std::optional<Clone> clone;  // the capture's window shows its heap
@@ -47,13 +45,7 @@ struct HeldHeap {
   boehm::RootTables root_tables;
   std::vector<heap::RootRange> roots;  // of modules, stacks and suspended fibers
   std::vector<crystal::FiberStack> fibers;
-  FreezeReport freeze;
-  std::chrono::system_clock::time_point captured;
-  // The clock of the target's timers at that moment; not known from a core file.
-  std::optional<std::chrono::nanoseconds> monotonic;
   std::optional<SeenMemory> memory;  // the resident parts of its memory, if requested
-  bool is_held = false;              // false: it ran while it was read; true of a core file
-  bool is_clone = false;             // it was held until a clone was made, and that was read
 };
 
 // The difference between the blocks in the index and the collector's own counters.

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <ctime>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -32,12 +31,6 @@ using Threads = std::span<const FrozenThread>;
 // A wrong stack pointer may point to the beginning of a heap.
 constexpr std::uint64_t kMostStackBytes = std::uint64_t{512} << 20U;
 constexpr std::size_t kMostHeads = 1'000'000;
-
-std::chrono::nanoseconds monotonic_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-}
 
 // Words, most of which repeat: the stacks of fibers reference the same few objects, and each its
 // own several times. Few repeats pass, so there is little to sort while the target is stopped.
@@ -80,7 +73,6 @@ class Copying {
         limits_{workers_for(~std::size_t{0}), deadline} {}
 
   Result<void> copy(const ExpectedMap* expected) {
-    if (target_.process) held_.monotonic = monotonic_now();
     if (target_.ruby) {
       // Half of the time: the rest is for the stacks, which no fiber of Ruby's must cost.
       const auto now = Clock::now();

@@ -49,14 +49,6 @@ void observe_load(const StackTarget& target, HeldStacks& held) {
   if (auto seen = observe_activity(*target.process)) held.after = std::move(*seen);
 }
 
-Error explained(Error error, const Request& request, std::chrono::milliseconds budget) {
-  if (error.kind != ErrorKind::Timeout || request.deadline.has_passed()) return error;
-  return Error{ErrorKind::Timeout,
-               fmt::format("{} (the target was held for {} ms at most, then released)",
-                           error.message(), budget.count())}
-      .advise("--max-pause MS, which allows more");
-}
-
 }  // namespace
 
 const ThreadActivity* activity_of(std::span<const ThreadActivity> all, pid_t tid) {
@@ -126,28 +118,22 @@ Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target, const
   auto held = std::make_unique<HeldStacks>(
       HA_TRY(Arena::reserve(2 * stack_bytes(target) + 256 * kMegabyte,
                             kMegabyte + target.map.mappings().size() * kLikelyBytes)));
-  if (target.core) {
-    held->freeze.threads = target.core->threads();
-    HA_TRY(copy_stacks(target, nullptr, held->freeze.threads, request.deadline.at, *held));
-    return held;
-  }
   std::optional<ExpectedMap> expected;
-  if (target.map.mappings().size() > kManyMappings) {
+  if (target.process && target.map.mappings().size() > kManyMappings) {
     expected = HA_TRY(ExpectedMap::read(*target.process, held->map));
   }
-  held->before = HA_TRY(observe_activity(*target.process));
-  FreezeOptions freeze{
-      .budget = request.longest_pause(), .rewind = request.rewind, .reads_only = true};
+  if (target.process) held->before = HA_TRY(observe_activity(*target.process));
+  snapshot::HoldOptions how{.budget = request.longest_pause(),
+                            .advice = "--max-pause MS, which allows more"};
   // A longer allowed pause also means a longer wait for a thread without a processor to stop on.
   if (request.max_pause) {
-    freeze.thread_deadline = std::max(freeze.thread_deadline, *request.max_pause / 2);
+    how.thread_deadline = std::max(FreezeOptions().thread_deadline, *request.max_pause / 2);
   }
-  auto frozen = while_frozen(*target.process, freeze, [&](const FrozenView& view) {
-    return copy_stacks(target, expected ? &*expected : nullptr, view.threads,
-                       std::min(view.deadline, request.deadline.at), *held);
-  });
-  if (!frozen) return explained(std::move(frozen).error(), request, freeze.budget);
-  held->freeze = std::move(*frozen);
+  const auto copy = [&](const snapshot::HeldSource& from) {
+    return copy_stacks(target, expected ? &*expected : nullptr, from.threads, from.deadline, *held);
+  };
+  HA_TRY(snapshot::hold(target, request, how, copy, *held));
+  if (target.core) return held;
   observe_load(target, *held);
   request.note(fmt::format("copied the stacks of {} threads and {} fibers",
                            held->freeze.threads.size(), held->fibers.size()));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <set>
@@ -10,7 +9,7 @@
 
 #include "attach/memory/capture.h"
 #include "attach/process/thread_activity.h"
-#include "attach/stop/freeze.h"
+#include "report/collect/hold.h"
 #include "report/stacks/stack_target.h"
 #include "symbols/heap/blocks.h"
 #include "symbols/ruby/threads.h"
@@ -18,7 +17,7 @@
 namespace heapattach::stacks {
 
 // The data copied from a target while it was stopped.
-struct HeldStacks {
+struct HeldStacks : snapshot::Holding {
   explicit HeldStacks(Arena arena) : capture(std::move(arena)) {}
 
   Capture
@@ -27,9 +26,6 @@ struct HeldStacks {
   heap::BlockIndex index;
   std::vector<crystal::FiberStack> fibers;
   std::optional<Result<ruby::Threads>> ruby;  // none: it is not Ruby
-  FreezeReport freeze;
-  // The clock of the target's timers at the freeze; not known from a core file.
-  std::optional<std::chrono::nanoseconds> monotonic;
   std::vector<ThreadActivity>
       before;  // the kernel's data about the threads before and after the freeze,
   std::vector<ThreadActivity> after;  // far enough apart to show how much they run
