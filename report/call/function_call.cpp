@@ -32,13 +32,6 @@ constexpr std::chrono::milliseconds kForFlushing{2000};
 // What a routine may write in any case.
 constexpr std::uint64_t kLeastWritten = std::uint64_t{64} << 20;
 
-CloneOptions clone_options(const CallOptions& options) {
-  CloneOptions how;
-  how.freeze.rewind = options.request.rewind;
-  if (options.request.max_pause) how.freeze.budget = *options.request.max_pause;
-  return how;
-}
-
 std::string walls_text(const CloneWalls& walls) {
   return fmt::format(
       "the clone is closed off: {}, {}",
@@ -52,7 +45,8 @@ std::string walls_text(const CloneWalls& walls) {
 
 // Interpreters and libraries know the first thread best.
 Result<Clone> make_clone(const Process& process, const CallOptions& options) {
-  CloneOptions how = clone_options(options);
+  CloneOptions how;
+  how.freeze = options.request.freeze_options();
   how.borrow = options.thread.value_or(process.pid());
   auto clone = Clone::make(process, how);
   const bool is_refused = !clone && (clone.error().kind == ErrorKind::Impossible ||

@@ -79,8 +79,7 @@ class InProcess {
     return options_.request.max_pause.value_or(kHeld);
   }
   [[nodiscard]] FreezeOptions freeze_options() const {
-    FreezeOptions how;
-    how.rewind = options_.request.rewind;
+    FreezeOptions how = options_.request.freeze_options();
     how.budget = longest_held();
     return how;
   }

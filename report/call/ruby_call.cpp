@@ -266,8 +266,7 @@ class Runs {
 
   Result<bool> try_with(pid_t tid, Clock::time_point until) {
     CloneOptions how;
-    how.freeze.rewind = options_.request.rewind;
-    if (options_.request.max_pause) how.freeze.budget = *options_.request.max_pause;
+    how.freeze = options_.request.freeze_options();
     how.borrow = tid;
     auto clone = Clone::make(process_, how);
     if (!clone) {

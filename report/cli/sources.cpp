@@ -11,14 +11,14 @@
 #include "report/call/in_place_call.h"
 #include "report/cli/file_kind.h"
 #include "report/cli/live_table.h"
+#include "report/cli/option_table.h"
 #include "report/cli/redaction.h"
-#include "report/cli/ruby_target.h"
 #include "report/cli/take_file.h"
-#include "report/cli/take_ruby.h"
 #include "report/collect/examine.h"
 #include "report/collect/take.h"
 #include "report/format/read/trace_lines.h"
 #include "report/format/write/table.h"
+#include "report/ruby/take_ruby.h"
 #include "report/stacks/join_waits.h"
 #include "report/stacks/saved_stacks.h"
 #include "report/stacks/take_stacks.h"
@@ -64,21 +64,33 @@ snapshot::TakeOptions take_options(const Options& options, const Request& reques
   return what;
 }
 
+RubyOptions ruby_options(const Options& options, const Request& request) {
+  RubyOptions what{request};
+  what.with_edges = needs_edges(options);
+  what.with_values = options.value_bytes != 0 || needs_contents(options) ||
+                     options.report == Report::Strings || options.report == Report::Summary;
+  what.text_bytes = options.report == Report::Strings ? std::string::npos : options.value_bytes;
+  what.by_line = options.by == snapshot::CountBy::Line;
+  // That is also the default, which leaves the choice to us.
+  what.from_outside = options.hold == snapshot::Hold::Freeze &&
+                      std::any_of(options.given.begin(), options.given.end(),
+                                  [](const OptionRow* row) { return row->name == "snapshot"; });
+  return what;
+}
+
 // A process: its collector's heap, or Ruby's.
 Result<snapshot::Snapshot> take_from_process(const Options& options,
-                                             const Deadline& deadline,
-                                             Console& console,
                                              const snapshot::TakeOptions& what) {
   if (options.by == snapshot::CountBy::Line) {
     Error no_lines{ErrorKind::Usage,
                    "--by line is for Ruby: no other heap records where objects were allocated"};
     if (options.pid == 0) return no_lines;
-    return take_from_ruby(options, deadline, console, std::move(no_lines));
+    return take_from_ruby(ruby_options(options, what.request), std::move(no_lines));
   }
   auto taken = snapshot::take_snapshot(what);
   const bool has_no_collector = !taken && taken.error().kind == ErrorKind::Unsupported;
   if (!has_no_collector) return taken;
-  return take_from_ruby(options, deadline, console, std::move(taken).error());
+  return take_from_ruby(ruby_options(options, what.request), std::move(taken).error());
 }
 
 Result<stacks::StackReport> take_stacks_of(const Options& options,
@@ -123,8 +135,7 @@ Result<snapshot::Snapshot> take(const Options& options,
     return saved;
   }
   const Request request = heap_request(options, deadline, console);
-  auto taken =
-      HA_TRY(take_from_process(options, deadline, console, take_options(options, request)));
+  auto taken = HA_TRY(take_from_process(options, take_options(options, request)));
   add_ruby_stacks(options, deadline, console, taken);
   redact_if_asked(options, taken, console);
   return taken;
@@ -161,7 +172,7 @@ Result<TakenSummary> take_summary(const Options& options,
   snapshot::TakeOptions what = take_options(options, request);
   what.with_unreachable = true;
   what.on_memory = [&taken](const snapshot::SeenMemory& seen) { taken.memory = seen; };
-  taken.snapshot = HA_TRY(take_from_process(options, deadline, console, what));
+  taken.snapshot = HA_TRY(take_from_process(options, what));
   redact_if_asked(options, taken.snapshot, console);
   return taken;
 }
@@ -172,7 +183,7 @@ Result<snapshot::Examination> examine(const Options& options,
   const Request request = heap_request(options, deadline, console);
   auto found = HA_TRY(snapshot::examine(take_options(options, request)));
   if (!found.heap) {
-    if (found.refusal == ErrorKind::Unsupported) HA_TRY(examine_ruby(options, console, found));
+    if (found.refusal == ErrorKind::Unsupported) HA_TRY(examine_ruby(request, found));
     return found;
   }
   auto facts = trace::trace_facts(request);
@@ -264,6 +275,11 @@ Result<CallReport> call_routine(const Options& options,
   return call_in_clone(what);
 }
 
+Result<CallReport> call_ruby(const Options& options, const Deadline& deadline, Console& console) {
+  const Request request = request_of(options, deadline, console);
+  return evaluate_ruby(call_options(options, request), options.ruby_code);
+}
+
 }  // namespace
 
 Request request_of(const Options& options, const Deadline& deadline, Console& console) {
@@ -276,8 +292,8 @@ Request request_of(const Options& options, const Deadline& deadline, Console& co
 }
 
 const Sources& real_sources() {
-  static const Sources sources{take,          take_summary, examine,       take_stacks_of, call,
-                               evaluate_ruby, call_routine, take_trace_of, take_at_exit};
+  static const Sources sources{take,      take_summary, examine,       take_stacks_of, call,
+                               call_ruby, call_routine, take_trace_of, take_at_exit};
   return sources;
 }
 

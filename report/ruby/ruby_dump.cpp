@@ -1,4 +1,4 @@
-#include "report/cli/ruby_dump.h"
+#include "report/ruby/ruby_dump.h"
 
 #include <algorithm>
 #include <chrono>

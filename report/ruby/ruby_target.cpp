@@ -1,4 +1,4 @@
-#include "report/cli/ruby_target.h"
+#include "report/ruby/ruby_target.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,11 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "attach/stop/freeze.h"
 #include "inject/prospect.h"
-#include "report/cli/option_table.h"
-#include "report/cli/sources.h"
 #include "report/collect/header.h"
+#include "report/collect/hold.h"
 #include "report/collect/pause.h"
 #include "report/collect/while_it_changes.h"
 #include "report/format/read/ruby/copied_heap.h"
@@ -31,10 +29,9 @@ constexpr std::chrono::milliseconds kStops{4};
 // For what a process adds before it is stopped.
 constexpr std::uint64_t kSpareBytes = std::uint64_t{64} << 20;
 
-struct Taken {
+struct Taken : snapshot::Holding {
   std::unique_ptr<Capture> memory;  // all that may be written; null without edges
   std::unique_ptr<ruby::HeapCopy> heap;
-  FreezeReport freeze;
   MemoryMap map;
 };
 
@@ -57,9 +54,7 @@ std::uint64_t bytes_of(const std::vector<Range>& ranges) {
 }
 
 // Copies all that may be written, to follow references in it after the process goes on.
-Result<Taken> take_with_edges(const RubyTarget& target,
-                              const Options& options,
-                              const Deadline& deadline) {
+Result<Taken> take_with_edges(const RubyTarget& target, const Request& request) {
   Taken taken;
   taken.map = target.core ? target.map : HA_TRY(target.process->maps());
   const std::uint64_t pages = HA_TRY(ruby::count_pages(*target.machine, target.memory));
@@ -67,20 +62,17 @@ Result<Taken> take_with_edges(const RubyTarget& target,
   if (target.process) {
     taken.memory = std::make_unique<Capture>(
         HA_TRY(Arena::reserve(bytes + bytes / 4 + kSpareBytes, kSpareBytes)));
-    FreezeOptions how{
-        .budget = options.longest_pause(), .rewind = options.rewind, .reads_only = true};
-    const auto copy = [&](const FrozenView& view) -> Result<void> {
-      taken.map = HA_TRY(target.process->maps());
-      return taken.memory->add(target.memory, writable_memory(taken.map),
-                               {workers_for(bytes), std::min(view.deadline, deadline.at)});
-    };
-    taken.freeze = HA_TRY(while_frozen(*target.process, how, copy));
-  } else {
-    taken.freeze.threads = target.core->threads();
   }
+  const auto copy = [&](const snapshot::HeldSource& from) -> Result<void> {
+    if (from.process == nullptr) return {};
+    taken.map = HA_TRY(from.process->maps());
+    return taken.memory->add(from.memory, writable_memory(taken.map),
+                             {workers_for(bytes), from.deadline});
+  };
+  HA_TRY(snapshot::hold(target, request, {.budget = request.longest_pause()}, copy, taken));
   taken.heap = std::make_unique<ruby::HeapCopy>(
       HA_TRY(Arena::reserve(ruby::HeapCopy::bytes_for(*target.machine, pages), 0)));
-  const CopyLimits limits{workers_for(pages), deadline.at};
+  const CopyLimits limits{workers_for(pages), request.deadline.at};
   if (!taken.memory) {
     HA_TRY(taken.heap->copy(*target.machine, target.memory, limits));
     return taken;
@@ -115,26 +107,16 @@ Result<void> add_objects(const RubyTarget& target, const Taken& taken, snapshot:
   return ruby::add_objects(*taken.heap, &references, to);
 }
 
-Result<Taken> take_once(const RubyTarget& target,
-                        const Options& options,
-                        const Deadline& deadline) {
+Result<Taken> take_once(const RubyTarget& target, const Request& request) {
   const std::uint64_t pages = HA_TRY(ruby::count_pages(*target.machine, target.memory));
   Taken taken;
   taken.heap = std::make_unique<ruby::HeapCopy>(
       HA_TRY(Arena::reserve(ruby::HeapCopy::bytes_for(*target.machine, pages),
                             pages * target.machine->layout->page_bytes)));
-  const auto copy = [&](std::chrono::steady_clock::time_point until) {
-    return taken.heap->copy(*target.machine, target.memory,
-                            {workers_for(pages), std::min(until, deadline.at)});
+  const auto copy = [&](const snapshot::HeldSource& from) {
+    return taken.heap->copy(*target.machine, from.memory, {workers_for(pages), from.deadline});
   };
-  if (target.core) {
-    HA_TRY(copy(deadline.at));
-    return taken;
-  }
-  FreezeOptions how{
-      .budget = options.longest_pause(), .rewind = options.rewind, .reads_only = true};
-  taken.freeze = HA_TRY(while_frozen(*target.process, how,
-                                     [&](const FrozenView& view) { return copy(view.deadline); }));
+  HA_TRY(snapshot::hold(target, request, {.budget = request.longest_pause()}, copy, taken));
   return taken;
 }
 
@@ -167,45 +149,35 @@ void fill_header(const RubyTarget& target, const Taken& taken, snapshot::Snapsho
 
 }  // namespace
 
-Result<std::unique_ptr<RubyTarget>> RubyTarget::open(const Options& options,
-                                                     Console& console,
-                                                     Error not_found) {
-  auto found = std::make_unique<RubyTarget>(HA_TRY(Opened::open(options)));
+Result<std::unique_ptr<RubyTarget>> RubyTarget::open(const Request& request, Error not_found) {
+  auto found = std::make_unique<RubyTarget>(HA_TRY(Opened::open(request)));
   auto ruby = ruby::find_interpreter(found->modules, found->memory);
   if (!ruby) return not_found;
   found->ruby = std::move(*ruby);
-  console.step(fmt::format("{} in {}", found->ruby.description, found->ruby.module));
+  request.note(fmt::format("{} in {}", found->ruby.description, found->ruby.module));
   auto machine = ruby::find_machine(found->modules, found->memory, found->ruby);
   if (machine) {
     found->machine = *machine;
   } else {
     found->no_machine = machine.error().message();
-    console.step(found->no_machine);
+    request.note(found->no_machine);
   }
   return found;
 }
 
-bool can_read_ruby_from_outside(const RubyTarget& target, const Options& options) {
-  const bool has_values = options.value_bytes != 0 || needs_contents(options) ||
-                          options.report == Report::Strings || options.report == Report::Summary;
-  return target.machine && !has_values && options.by != snapshot::CountBy::Line &&
-         (!needs_edges(options) || target.machine->layout->has_references);
+bool can_read_ruby_from_outside(const RubyTarget& target, const RubyOptions& options) {
+  return target.machine && !options.with_values && !options.by_line &&
+         (!options.with_edges || target.machine->layout->has_references);
 }
 
-bool wants_ruby_from_outside(const Options& options) {
-  return options.hold == snapshot::Hold::Freeze &&
-         std::any_of(options.given.begin(), options.given.end(),
-                     [](const OptionRow* row) { return row->name == "snapshot"; });
-}
-
-Result<void> examine_ruby(const Options& options, Console& console, snapshot::Examination& found) {
+Result<void> examine_ruby(const Request& request, snapshot::Examination& found) {
   const Error no_ruby{ErrorKind::Unsupported, "no Ruby"};
-  const auto opened = RubyTarget::open(options, console, no_ruby);
+  const auto opened = RubyTarget::open(request, no_ruby);
   if (!opened) {
     return opened.error().kind == no_ruby.kind ? Result<void>() : opened.error();
   }
   const RubyTarget& target = **opened;
-  const auto longest = options.longest_pause();
+  const auto longest = request.longest_pause();
   snapshot::RubyFacts& facts = found.ruby.emplace();
   facts.version = target.ruby.version;
   facts.description = target.ruby.description;
@@ -233,31 +205,31 @@ Result<void> examine_ruby(const Options& options, Console& console, snapshot::Ex
 }
 
 Result<snapshot::Snapshot> read_ruby_from_outside(const RubyTarget& target,
-                                                  const Options& options,
-                                                  const Deadline& deadline,
-                                                  Console& console) {
+                                                  const RubyOptions& options) {
+  const Request& request = options.request;
   if (!target.machine) return Error{ErrorKind::Unsupported, target.no_machine};
   if (!can_read_ruby_from_outside(target, options)) {
-    const bool lacks_edges = needs_edges(options) && !target.machine->layout->has_references;
+    const bool lacks_edges = options.with_edges && !target.machine->layout->has_references;
     return Error{ErrorKind::Unsupported,
                  lacks_edges
                      ? fmt::format("a heap of Ruby {} that is read from outside gives only --count",
                                    target.ruby.version)
                      : "a Ruby heap that is read from outside has no values and no lines"};
   }
-  const bool with_edges = needs_edges(options);
+  const bool with_edges = options.with_edges;
   const auto captured = std::chrono::system_clock::now();
-  const Taken taken = HA_TRY(snapshot::while_it_changes(target.process != nullptr, deadline, [&] {
-    return with_edges ? take_with_edges(target, options, deadline)
-                      : take_once(target, options, deadline);
-  }));
+  const auto take = [&] {
+    return with_edges ? take_with_edges(target, request) : take_once(target, request);
+  };
+  const Taken taken =
+      HA_TRY(snapshot::while_it_changes(target.process != nullptr, request.deadline, take));
   snapshot::Snapshot snapshot;
-  if (with_edges) console.step("reading what the objects reference");
+  if (with_edges) request.note("reading what the objects reference");
   HA_TRY(with_edges ? add_objects(target, taken, snapshot)
                     : ruby::add_objects(*taken.heap, nullptr, snapshot));
   fill_header(target, taken, snapshot);
   snapshot.header.captured = snapshot::moment_text(captured);
-  console.step(fmt::format(
+  request.note(fmt::format(
       "Ruby {}: read {} pages of its heap from outside; {} garbage objects are left out",
       target.ruby.version, taken.heap->page_count(), taken.heap->garbage()));
   return snapshot;

@@ -1,4 +1,4 @@
-#include "report/cli/take_ruby.h"
+#include "report/ruby/take_ruby.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,10 +10,9 @@
 
 #include "inject/headroom.h"
 #include "report/call/ruby_call.h"
-#include "report/cli/ruby_dump.h"
-#include "report/cli/ruby_target.h"
-#include "report/cli/sources.h"
 #include "report/collect/header.h"
+#include "report/ruby/ruby_dump.h"
+#include "report/ruby/ruby_target.h"
 
 namespace heapattach {
 
@@ -117,14 +116,14 @@ end', "{}", 1))",
       descriptor, with_names ? kNamesCode : "", kNoLibrary, kOwnFile);
 }
 
-ruby::DumpOptions dump_options(const Options& options, const Deadline& deadline, Console& console) {
+ruby::DumpOptions dump_options(const RubyOptions& options) {
   ruby::DumpOptions what;
-  what.with_edges = needs_edges(options);
-  what.text_bytes = options.report == Report::Strings ? std::string::npos : options.value_bytes;
-  what.by_line = options.by == snapshot::CountBy::Line;
+  what.with_edges = options.with_edges;
+  what.text_bytes = options.text_bytes;
+  what.by_line = options.by_line;
   what.own_file = kOwnFile;
-  what.deadline = deadline;
-  what.note = [&console](std::string_view step) { console.step(step); };
+  what.deadline = options.request.deadline;
+  what.note = options.request.on_step;
   return what;
 }
 
@@ -175,20 +174,17 @@ end', "{}", 1))",
 }
 
 // What a copy dumps.
-Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
-                                        const Options& options,
-                                        const Deadline& deadline,
-                                        Console& console) {
-  DumpReader reader(dump_options(options, deadline, console), HA_TRY(most_bytes(*target.process)));
+Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target, const RubyOptions& options) {
+  DumpReader reader(dump_options(options), HA_TRY(most_bytes(*target.process)));
   RubyReceiver receiver;
   receiver.begin = [&] { return reader.begin(); };
   receiver.take = [&](std::string_view bytes) { return reader.take(bytes); };
   receiver.end = [&] { return reader.end(); };
   receiver.is_final = [](std::string_view errors) { return errors.starts_with(kNoLibrary); };
-  const RubyCode code = [&](int descriptor) { return dump_code(descriptor, needs_edges(options)); };
+  const RubyCode code = [&](int descriptor) { return dump_code(descriptor, options.with_edges); };
   const auto captured = std::chrono::system_clock::now();
-  const Request request = request_of(options, deadline, console);
-  const auto answer = run_ruby(CallOptions{request}, *target.process, target.ruby, code, receiver);
+  const auto answer =
+      run_ruby(CallOptions{options.request}, *target.process, target.ruby, code, receiver);
   if (!answer) {
     const bool is_of_dump = answer.error().kind == ErrorKind::Os;  // it could not be passed on
     return is_of_dump ? reader.failure().value_or(answer.error()) : answer.error();
@@ -197,7 +193,7 @@ Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
   snapshot::fill_origin(*target.process, target.modules, snapshot.header);
   fill_header(target.ruby, *answer, snapshot.header);
   snapshot.header.captured = snapshot::moment_text(captured);
-  console.step(fmt::format(
+  options.request.note(fmt::format(
       "Ruby {}: after GC.start, a copy of the process dumped its objects as thread {}; {} copies; "
       "the process was held for {:.1f} ms",
       target.ruby.version, answer->thread, answer->attempts, answer->pause.count()));
@@ -205,12 +201,17 @@ Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
 }
 
 // Leaves time to read the heap from outside: a third, or enough.
-Deadline with_reserve(const Deadline& deadline) {
+Result<snapshot::Snapshot> take_by_copy_in_time(const RubyTarget& target,
+                                                const RubyOptions& options) {
   constexpr std::chrono::steady_clock::duration kEnough = std::chrono::seconds(10);
-  Deadline earlier = deadline;
-  const auto left = deadline.at - std::chrono::steady_clock::now();
-  earlier.at -= std::min(left / 3, kEnough);
-  return earlier;
+  Request earlier = options.request;
+  const auto left = earlier.deadline.at - std::chrono::steady_clock::now();
+  earlier.deadline.at -= std::min(left / 3, kEnough);
+  return take_by_copy(target, {.request = earlier,
+                               .with_edges = options.with_edges,
+                               .with_values = options.with_values,
+                               .text_bytes = options.text_bytes,
+                               .by_line = options.by_line});
 }
 
 // Adds, to the reason why no copy worked, why reading from outside did not work either.
@@ -222,17 +223,11 @@ Error nor_from_outside(Error of_copies, const Error& outside) {
 
 }  // namespace
 
-Result<snapshot::Snapshot> take_from_ruby(const Options& options,
-                                          const Deadline& deadline,
-                                          Console& console,
-                                          Error not_found) {
-  const auto target = HA_TRY(RubyTarget::open(options, console, std::move(not_found)));
-  if (target->core || wants_ruby_from_outside(options)) {
-    return read_ruby_from_outside(*target, options, deadline, console);
-  }
+Result<snapshot::Snapshot> take_from_ruby(const RubyOptions& options, Error not_found) {
+  const auto target = HA_TRY(RubyTarget::open(options.request, std::move(not_found)));
+  if (target->core || options.from_outside) return read_ruby_from_outside(*target, options);
   const bool may_read = can_read_ruby_from_outside(*target, options);
-  auto dumped =
-      take_by_copy(*target, options, may_read ? with_reserve(deadline) : deadline, console);
+  auto dumped = may_read ? take_by_copy_in_time(*target, options) : take_by_copy(*target, options);
   if (dumped) return dumped;
   const ErrorKind kind = dumped.error().kind;
   if (kind != ErrorKind::Timeout && kind != ErrorKind::Impossible) return dumped;
@@ -241,19 +236,18 @@ Result<snapshot::Snapshot> take_from_ruby(const Options& options,
                             {ErrorKind::Unsupported, target->no_machine});
   }
   if (!may_read) return dumped;
-  console.step(dumped.error().message() + ": the heap is read from outside instead");
-  auto read = read_ruby_from_outside(*target, options, deadline, console);
+  options.request.note(dumped.error().message() + ": the heap is read from outside instead");
+  auto read = read_ruby_from_outside(*target, options);
   if (!read) return nor_from_outside(std::move(dumped).error(), read.error());
   read->reason += "; " + dumped.error().message();
   return read;
 }
 
-Result<CallReport> evaluate_ruby(const Options& options,
-                                 const Deadline& deadline,
-                                 Console& console) {
-  const Error no_ruby{ErrorKind::Unsupported,
-                      fmt::format("process {} does not run Ruby 2.7 or later", options.pid)};
-  const auto target = HA_TRY(RubyTarget::open(options, console, no_ruby));
+Result<CallReport> evaluate_ruby(const CallOptions& options, const std::string& ruby_code) {
+  const Error no_ruby{
+      ErrorKind::Unsupported,
+      fmt::format("process {} does not run Ruby 2.7 or later", options.request.pid)};
+  const auto target = HA_TRY(RubyTarget::open(options.request, no_ruby));
   const std::uint64_t most = HA_TRY(most_bytes(*target->process));
   std::string text;
   RubyReceiver receiver;
@@ -267,13 +261,9 @@ Result<CallReport> evaluate_ruby(const Options& options,
     return Error{ErrorKind::Impossible, fmt::format("the copy wrote more than {} MiB", most >> 20)};
   };
   receiver.end = [&] { return text.ends_with('.'); };
-  const Request request = request_of(options, deadline, console);
-  CallOptions how{request};
-  how.thread = options.call_thread;
-  how.allowed_calls = options.allowed_calls;
   const RubyAnswer answer = HA_TRY(run_ruby(
-      how, *target->process, target->ruby,
-      [&](int descriptor) { return evaluating_code(options.ruby_code, descriptor); }, receiver));
+      options, *target->process, target->ruby,
+      [&](int descriptor) { return evaluating_code(ruby_code, descriptor); }, receiver));
   CallReport report;
   report.function = "the code";
   report.output = answer.output;
