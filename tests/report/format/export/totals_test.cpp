@@ -10,7 +10,7 @@
 
 #include "report/format/export/formats.h"
 #include "report/model/counts.h"
-#include "tests/report/format/hostile_snapshot.h"
+#include "tests/report/format/export/hostile_snapshot.h"
 #include "tests/support/memory_sink.h"
 
 using namespace heapattach;

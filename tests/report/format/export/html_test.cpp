@@ -9,7 +9,7 @@
 #include "report/analyze/merged_paths.h"
 #include "report/analyze/type_sizes.h"
 #include "report/model/counts.h"
-#include "tests/report/format/hostile_snapshot.h"
+#include "tests/report/format/export/hostile_snapshot.h"
 #include "tests/support/memory_sink.h"
 
 using namespace heapattach;
