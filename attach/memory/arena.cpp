@@ -90,7 +90,7 @@ void Arena::use_small_pages(std::span<std::byte> part) noexcept {
   const auto from = rounded_up(static_cast<std::size_t>(part.data() - begin_), page_bytes());
   const auto end = static_cast<std::size_t>(part.data() - begin_) + part.size();
   if (from + page_bytes() > end) return;
-  // Without it, the same is done with more memory.
+  // If this fails, the result is the same but takes more memory.
   static_cast<void>(
       madvise(begin_ + from, (end - from) / page_bytes() * page_bytes(), MADV_NOHUGEPAGE));
 }

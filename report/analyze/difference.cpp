@@ -17,7 +17,7 @@ using RowIndex = std::uint32_t;
 // The names of several snapshots as rows of one table.
 class Rows {
  public:
-  // For each type of `snapshot` its row.
+  // The row of each type of `snapshot`.
   std::vector<RowIndex> of(const Snapshot& snapshot, CountBy by) {
     std::vector<RowIndex> rows;
     rows.reserve(snapshot.types.size());

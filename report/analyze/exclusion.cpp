@@ -12,7 +12,7 @@ namespace {
 
 using snapshot::ObjectIndex;
 
-// By type, the exclusions that mean it.
+// The exclusions that apply to each type.
 std::vector<std::vector<std::size_t>> exclusions_by_type(const snapshot::Snapshot& snapshot,
                                                          const std::vector<Exclusion>& exclusions) {
   std::vector<std::vector<std::size_t>> by_type;

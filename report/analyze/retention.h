@@ -31,7 +31,7 @@ struct Retention {
 [[nodiscard]] Retention retention_of(const Graph& graph,
                                      const RootPath& path,
                                      std::span<const std::uint64_t> bytes);
-// Only what it retains.
+// Only the retained bytes, without the dominators.
 [[nodiscard]] std::uint64_t retained_by(const Graph& graph,
                                         ObjectIndex object,
                                         std::span<const std::uint64_t> bytes);

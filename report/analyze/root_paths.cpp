@@ -33,7 +33,7 @@ class RootsByObject {
   std::vector<std::pair<ObjectIndex, std::uint32_t>> roots_;  // sorted
 };
 
-// From an object back to the roots.
+// Searches from an object back to the roots.
 class BackwardSearch {
  public:
   BackwardSearch(const Graph& graph,
@@ -107,7 +107,7 @@ class BackwardSearch {
   std::vector<std::uint32_t> roots_;
 };
 
-// From the roots to all that they reach.
+// Searches from the roots to everything that they reach.
 class ForwardSearch {
  public:
   ForwardSearch(const Graph& graph, const PathOrder& order) : graph_(graph), order_(order) {
@@ -126,7 +126,7 @@ class ForwardSearch {
   }
 
  private:
-  // Those up to the end of a quality, and what they reach.
+  // Adds the roots up to the end of a quality, and what they reach.
   void add_roots(std::size_t end) {
     for (; next_root_ < end; ++next_root_) {
       reach(graph_.roots[next_root_], {kNone, static_cast<std::uint32_t>(next_root_)});

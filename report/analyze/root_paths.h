@@ -20,7 +20,7 @@ struct PathOrder {
   std::span<const std::size_t> quality_ends = {};
   // By object: edges to it are used only where nothing else reaches. Null: there are none such.
   const std::vector<bool>* entered_last = nullptr;
-  // From this object, edges of these words are not used.
+  // Edges of these words of this object are not used.
   ObjectIndex cut_object = kNone;
   const std::set<std::uint32_t>* cut_words = nullptr;  // null only if there is no such object
 
@@ -53,7 +53,7 @@ struct ShortestPaths {
   [[nodiscard]] RootPath to(ObjectIndex object) const;
 };
 
-// Only here, edges may be cut.
+// Only this function may cut edges.
 [[nodiscard]] ShortestPaths shortest_root_paths(const Graph& graph, const PathOrder& order = {});
 
 // The shortest path to one object from each root that reaches it. No path visits the object twice.

@@ -43,7 +43,7 @@ struct RootedObjects {
 };
 
 [[nodiscard]] Walk walk(const Graph& graph);
-// From these groups, one after the other, instead of the graph's roots.
+// Starts from these groups, one after the other, instead of the graph's roots.
 [[nodiscard]] Walk walk(const Graph& graph, std::vector<RootedObjects> groups);
 
 }  // namespace heapattach::analyze

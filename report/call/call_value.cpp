@@ -19,7 +19,7 @@ Result<std::string> string_at(const MemoryReader& memory, RemoteAddr at) {
   std::array<char, 4096> piece{};
   bool is_whole = false;
   while (!is_whole && text.size() < kMostStringBytes) {
-    // Up to the end of the page: the next one may not exist.
+    // Reads up to the end of the page, because the next page may not exist.
     const std::size_t count = piece.size() - (at.value + text.size()) % piece.size();
     const std::span<char> part = std::span(piece).first(count);
     HA_TRY(memory.read(at + text.size(), std::as_writable_bytes(part)));

@@ -38,7 +38,7 @@ Result<void> take_all(Job& job) {
   return {};
 }
 
-// As a page for a browser.
+// Writes the difference as a page for a browser.
 Result<bool> write_page(const Job& job,
                         GrowthReport report,
                         const snapshot::RowChoice& rows,

@@ -124,7 +124,7 @@ bool has_heap_at_end(const Job& job, const trace::Trace& trace) {
   return job.options.trace.command.empty() && trace.header.complete;
 }
 
-// With the heap at the end of the trace, if the process still has one.
+// Writes a page that includes the heap at the end of the trace, if the process still has one.
 Answer answer_with_heap(Job& job, const std::shared_ptr<trace::Trace>& trace) {
   const auto heap = mark_at_end(job, *trace);
   Answer answer = answer_with_page(job, trace, heap ? *heap : nullptr);

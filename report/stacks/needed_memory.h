@@ -31,7 +31,7 @@ struct FiberWords {
                                   const MemoryMap& map,
                                   const Capture& capture);
 
-// From the first to the last object of the heap.
+// The range from the first to the last object of the heap.
 [[nodiscard]] Range span_of(const heap::BlockIndex& index);
 
 }  // namespace heapattach::stacks

@@ -107,7 +107,7 @@ class TypeRows {
   [[nodiscard]] const types::TypeModel& model() const { return model_; }
   // What a type is called in the program's language.
   [[nodiscard]] const std::string& shown(types::TypeRef type) const;
-  // Whether objects of the row are texts of Nim: their length in a word, and behind the next one
+  // Whether objects of the row are texts of Nim: their length in a word, and after the next one
   // their characters.
   [[nodiscard]] bool is_nim_text(TypeIndex row) const;
   [[nodiscard]] const Naming& naming() const { return naming_; }

@@ -170,7 +170,7 @@ class IndexReader {
     for (std::uint64_t slot = 0; slot <= layout_.top_mask; ++slot) {
       enqueue({{word_at(top, slot * 8)}, slot}, seen, pending);
     }
-    // As many as would fit in memory.
+    // The most blocks that fit in memory.
     const std::uint64_t most = most_bytes_ / bottom_bytes() + 1;
     std::vector<BottomIndex> bottoms;
     std::unordered_set<std::uint64_t> keys;
@@ -263,7 +263,7 @@ class IndexReader {
     return candidates;
   }
 
-  // Up to the end of the last known field; the tail may follow.
+  // The bytes of a header up to the end of its last known field. A tail may follow.
   [[nodiscard]] std::uint64_t header_bytes() const {
     return std::max({layout_.header_block + 8, layout_.header_kind + 1, layout_.header_flags + 1,
                      layout_.header_size + 8, layout_.header_descriptor + 8});

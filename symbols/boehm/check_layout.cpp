@@ -41,7 +41,7 @@ struct SampledHeader {
   }
 };
 
-// At most `count` of `all`, evenly spread.
+// Chooses at most `count` of `all`, evenly spread.
 template <class T>
 std::vector<T> spread(const std::vector<T>& all, std::size_t count) {
   if (all.size() <= count) return all;

@@ -149,7 +149,7 @@ class Finder {
     return found;
   }
 
-  // Those that only functions of the collector call.
+  // Adds functions that only the collector's functions call.
   void add_helpers() {
     std::unordered_map<std::uint64_t, std::size_t> starts;
     for (std::size_t i = 0; i < functions_.size(); ++i)

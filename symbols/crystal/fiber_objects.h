@@ -47,7 +47,7 @@ class Objects {
   Objects& operator=(const Objects&) = delete;
   ~Objects() = default;
 
-  // At an address above all others.
+  // Adds an object at an address above all others.
   void add(RemoteAddr at, Words words);
   // Adds other objects than these.
   void merge(Objects more);

@@ -193,7 +193,7 @@ std::optional<Commonest> commonest_shape(std::optional<std::uint32_t> id,
 
 }  // namespace
 
-// Up to the end of the last known field.
+// The bytes of a fiber up to the end of its last known field.
 std::uint64_t needed_bytes(const FiberLayout& layout) {
   return 8 + std::max({layout.stack_top + 8, layout.stack_bottom, layout.next.value_or(0),
                        layout.previous.value_or(0), layout.name.value_or(0)});

@@ -196,8 +196,8 @@ struct Stored {
   bool is_leftover = false;
 };
 
-// Those of the cache, including what an interrupted run left behind; the newest first, but what
-// claims to be of the future last.
+// The files of the cache, including those that an interrupted run left: newest first, but files
+// from the future last.
 std::vector<Stored> list(const Fd& directory) {
   std::vector<Stored> files;
   const std::time_t now = std::time(nullptr);

@@ -14,7 +14,7 @@
 //   empty bin points to itself, and any other bin's first and last chunk point back to it. No other
 //   data looks like that.
 // - `next` links the arenas in a ring. The distance from the start of an arena, where `next`
-//   points, to its bins tells the releases apart:
+//   points, to its bins distinguishes the releases:
 //
 //       2.26         mutex, flags, fast bins[10], top, last_remainder, bins
 //       2.27         the same, with have_fastchunks before the fast bins

@@ -31,7 +31,7 @@ enum class Extent : std::uint8_t {
 
 class ReferenceReader {
  public:
-  // `is_object` tells whether a word is the address of an object. Borrows all.
+  // `is_object` returns whether a word is the address of an object. Borrows all.
   ReferenceReader(const Machine& machine,
                   const Values& values,
                   std::function<bool(Value)> is_object);

@@ -70,7 +70,7 @@ class HeapsnapshotObjects {
   // The number of edges to objects that are written, not counting pieces.
   [[nodiscard]] std::uint64_t count_edges(snapshot::ObjectIndex object) const;
 
-  // By object.
+  // The objects that need several nodes, in order.
   [[nodiscard]] const std::vector<Large>& large() const { return large_; }
   [[nodiscard]] std::uint64_t pieces() const { return pieces_; }
 

@@ -57,7 +57,7 @@ class Speedscope {
   }
 
  private:
-  // Those of places, then the types.
+  // Frames of places come first, then the types.
   void put_frames() {
     out_.put(",\n\"shared\":{\"frames\":[");
     for (trace::Places::Label label = 0; label < places_.labels(); ++label) {

@@ -45,7 +45,7 @@ Error broken(std::string_view file, std::string_view what) {
 // The contents of objects, readable like a process's memory.
 class DumpMemory final : public MemoryReader {
  public:
-  // From pieces sorted by address.
+  // Joins pieces that are sorted by address.
   DumpMemory(const std::vector<Piece>& pieces, const std::vector<char>& contents)
       : pieces_(pieces), contents_(contents) {}
 
@@ -109,7 +109,7 @@ class Reader {
  private:
   enum class Next : std::uint8_t { Object, End, Cut };
 
-  // As many bytes as requested, or fewer at the end of the file.
+  // Reads as many bytes as requested, or fewer at the end of the file.
   Result<std::string_view> take(std::uint64_t bytes) {
     while (end_ - first_ < bytes) {
       if (first_ != 0) {

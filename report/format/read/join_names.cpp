@@ -15,7 +15,7 @@ namespace {
 
 using snapshot::Type;
 
-// Those without a number first, as Type::keys requires.
+// Sorts names without a number first, as Type::keys requires.
 bool is_before(const Type::Key& a, const Type::Key& b) {
   return std::tie(a.unit, a.before, a.after) < std::tie(b.unit, b.before, b.after);
 }

@@ -24,7 +24,7 @@ constexpr int kPollMs = 50;  // how late we may notice an interruption
 // Snapshots shrink to a twentieth; a hostile gzip file can expand a thousandfold.
 constexpr std::uint64_t kMostExpansion = 150;
 constexpr std::uint64_t kFreeExpansion = std::uint64_t{64} << 20;
-// For an object with thirty million edges.
+// Enough for an object with thirty million edges.
 constexpr std::size_t kLongestLine = std::size_t{1} << 30;
 constexpr int kGzipWindow = 15 + 16;  // the largest window; +16 expects gzip framing (zlib.h)
 

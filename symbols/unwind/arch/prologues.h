@@ -15,7 +15,7 @@ struct PushedRegister {
 };
 
 // The registers of its caller that the function at `start` has pushed when it gets to `pc`, for
-// functions without tables. Code behind a jump, a call, or another change of the stack pointer is
+// functions without tables. Code after a jump, a call, or another change of the stack pointer is
 // not looked at.
 [[nodiscard]] std::vector<PushedRegister> pushed_at_start(const Module& module,
                                                           RemoteAddr start,

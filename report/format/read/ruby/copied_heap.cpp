@@ -21,7 +21,7 @@ using snapshot::Snapshot;
 
 constexpr std::uint64_t kMostObjects = 0xffffffff;
 
-// As a dump names them.
+// The names of internal kinds in a dump.
 constexpr std::array<std::string_view, 16> kInternalKinds{
     "env",    "cref", "svar",           "throw_data", "ifunc",     "memo",       "ment", "iseq",
     "tmpbuf", "ast",  "parser_strterm", "callinfo",   "callcache", "constcache", "14",   "15"};

@@ -30,7 +30,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kKinds{{
     {"SYMBOL", "Symbol"},
 }};
 
-// Without a class that a program can see.
+// True for objects without a class that a program can see.
 bool is_of_the_machine(std::string_view family) {
   return family == "IMEMO" || family == "NODE" || family == "ICLASS" || family == "ZOMBIE" ||
          family == "SHAPE";
