@@ -1,6 +1,6 @@
-#include <doctest/doctest.h>
-
 #include "report/stacks/diagnosis.h"
+
+#include <doctest/doctest.h>
 
 using namespace heapattach;
 using namespace heapattach::stacks;

@@ -1,6 +1,6 @@
-#include <doctest/doctest.h>
-
 #include "report/stacks/thread_load.h"
+
+#include <doctest/doctest.h>
 
 using namespace heapattach;
 using namespace std::chrono_literals;
