@@ -260,7 +260,8 @@ void limit_resources(const SandboxLimits& limits, bool may_start_threads) {
   limit(RLIMIT_CORE, 0);
   if (!may_start_threads) limit(RLIMIT_NPROC, 0);
   limit(RLIMIT_FSIZE, 0);
-  // Of new ones; the filter refuses them too. poll() refuses to wait for more than this many.
+  // Limits new descriptors, which the filter refuses, too. poll() refuses to wait for more than
+  // this many.
   if (!kIsSanitized) limit(RLIMIT_NOFILE, may_start_threads ? 1 : 0);
 }
 

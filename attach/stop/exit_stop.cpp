@@ -255,7 +255,7 @@ bool ExitStop::is_replaced() const {
   });
 }
 
-// Of the threads that still run.
+// Looks at the threads that still run.
 std::map<pid_t, std::uint64_t> ExitStop::pending_signals() const {
   std::map<pid_t, std::uint64_t> pending;
   const auto process = Process::open(pid_);

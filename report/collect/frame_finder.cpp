@@ -72,7 +72,7 @@ std::optional<std::uint32_t> FrameFinder::frame_around(const OneStack& stack, Re
   }
   const std::uint32_t frame = std::prev(behind)->frame;
   const RemoteAddr end = frames[frame].cfa;
-  // If its end is unknown, it ends where the next one begins, unless frames were left out in
+  // A frame whose end is unknown ends where the next one begins, unless frames were left out in
   // between.
   const bool is_next_known =
       frame + 1 < frames.size() &&

@@ -12,14 +12,14 @@ namespace heapattach::trace {
 namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
-// When a program is expected to have written a header; a look before that could only be in vain.
+// When a program is expected to have written a header. An earlier look would be useless.
 constexpr std::uint64_t kWritten = 2 * kMillisecond;
 // When an object is looked at again, if the first look proved nothing. A record's time may be one
 // tick of the kernel too early, which is 10 ms at most.
 constexpr std::uint64_t kSecondLook = 30 * kMillisecond;
 constexpr std::uint64_t kBetweenLooks = 2 * kMillisecond;
 constexpr std::uint16_t kLooks = 2;
-// Looking takes at most this part of the time, and so many objects wait for it.
+// Looking takes at most this share of the time, and at most so many objects wait for it.
 constexpr std::uint64_t kLookShare = 4;
 constexpr std::size_t kMostWatched = 20'000;
 
@@ -31,7 +31,7 @@ std::uint64_t elapsed_since(std::chrono::steady_clock::time_point begin) {
 }  // namespace
 
 std::uint64_t TypeWatch::add(const RingRecord& record) {
-  // Its memory was another one's, whose end we did not see.
+  // The memory belonged to another object, whose end was not recorded.
   end(record.address);
   constexpr std::uint32_t kNormalKind = 1;
   const bool may_have_type = !types_.only_atomic() || record.kind != kNormalKind;
@@ -96,7 +96,7 @@ std::vector<std::uint64_t> TypeWatch::due(std::uint64_t now) const {
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     const Watched& one = watched_[i];
     const std::uint64_t age = now > one.time ? now - one.time : 0;
-    if (age < kWritten) break;  // those after it are younger, but for a little
+    if (age < kWritten) break;  // all later ones are younger, or nearly so
     if (!one.is_done && (one.looks == 0 || age >= kSecondLook)) due.push_back(first_ + i);
   }
   return due;
@@ -127,7 +127,7 @@ void TypeWatch::look(const Ring& ring, std::uint64_t now) {
     const auto last = memory_.read_as<std::byte>(RemoteAddr{one.address} + one.seen->end);
     if (!last || *last != std::byte{0}) one.seen.reset();
   }
-  // What follows must be read after the objects.
+  // The counts below must be read after the objects.
   const auto all = memory_.read_as<std::uint64_t>(collections_.all);
   const auto followed = memory_.read_as<std::uint64_t>(collections_.seen);
   const std::uint64_t lost = ring.counts().lost_ends;
@@ -151,7 +151,7 @@ void TypeWatch::confirm() {
   }
 }
 
-// Its end had not come when it was seen.
+// The object's end had not come when it was seen.
 void TypeWatch::settle(Watched& one) {
   if (one.seen) {
     const bool is_same = one.looks > 1 && one.type == one.seen->name;

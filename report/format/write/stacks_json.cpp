@@ -18,20 +18,20 @@
 //      "descriptor":"7: pipe","owner":"0x7f…","left_s":9.500,"finding":0,"group":0}],
 //    "groups":[{"fibers":12,"frames":[FRAME, …],"end":"outermost"}]}
 //
-// "kernel" marks a thread of the kernel, as io_uring has them: it runs no code of the program.
-// Of a saved snapshot, "snapshot" is when it was taken; it has no "wait_channel", "cpu_s" and
-// "load", and no "readable".
-// "ruby" is what a thread of Ruby's executes: the fiber that it is in, then the one that resumed
-// it, and so on. "native" marks a function written in C; "whole" is false if the rest could not be
-// read. A finding is proved, and says what is wrong; a remark may be as it should. A thread or
-// fiber that is part of a finding has its number, from 0, as "finding". "wait" is what the fiber
-// waits for: "receive", "send" or (one of both) "channel", "select", "mutex", "condition", "wait
-// group", "once" (a constant that another fiber initializes), "descriptor" (that others are done
-// with an IO), "context" (the end of an isolated one), "process", "thread", "resolve" (a host's
-// address), "read", "write", "accept", "connect" or (one of these four) "io", "sleep", "sleep
-// forever"; or what it does: "running", "scheduling" (it serves the scheduler), "ready", "not
-// started", "ended", "unknown". "holder" is the global or field that holds the object; "runtime"
-// marks a fiber that every Crystal program has; "of_thread" is the thread whose own fiber it is.
+// "kernel" marks a thread of the kernel, as io_uring has them: it runs no code of the program. For
+// a saved snapshot, "snapshot" is when it was taken; it has no "wait_channel", "cpu_s" and "load",
+// and no "readable". "ruby" is what a thread of Ruby's executes: the fiber that it is in, then the
+// one that resumed it, and so on. "native" marks a function written in C; "whole" is false if the
+// rest could not be read. A finding is proved, and says what is wrong; a remark may be as it
+// should. A thread or fiber that is part of a finding has its number, from 0, as "finding". "wait"
+// is what the fiber waits for: "receive", "send" or (one of both) "channel", "select", "mutex",
+// "condition", "wait group", "once" (a constant that another fiber initializes), "descriptor" (that
+// others are done with an IO), "context" (the end of an isolated one), "process", "thread",
+// "resolve" (a host's address), "read", "write", "accept", "connect" or (one of these four) "io",
+// "sleep", "sleep forever"; or what it does: "running", "scheduling" (it serves the scheduler),
+// "ready", "not started", "ended", "unknown". "holder" is the global or field that holds the
+// object; "runtime" marks a fiber that every Crystal program has; "of_thread" is the thread whose
+// own fiber it is.
 //
 // FRAME is {"pc":"0x55d0…","function":"Channel(Int32)#receive","file":"channel.cr","line":311,
 // "column":5,"inlined":true,"own":true,"module":"app","offset":"0x4f2a","found_by":"tables"}; one
