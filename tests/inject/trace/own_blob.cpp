@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "inject/trace/arch/jump.h"
 #include "inject/trace/arch/move_entry.h"
 #include "inject/trace/find_room.h"
 #include "inject/trace/stack_ends.h"
@@ -92,7 +93,8 @@ namespace {
 constexpr std::size_t kBytes = kBlobCodeBytes + ((sizeof(BlobControl) + 4095) & ~std::size_t{4095});
 
 // The blob reads the objects that it is given, so these are real memory: zeros that take no room.
-// Half of kMostStack (blob.c), so that tests find free memory for a stack near the thread pointer.
+// Half of kMostStack (blob_x86_64.c), so that tests find free memory for a stack near the thread
+// pointer.
 constexpr std::size_t kRoomBytes = std::size_t{1} << 29;
 
 std::uint64_t room_begin() {

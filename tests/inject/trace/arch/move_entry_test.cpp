@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "inject/trace/arch/jump.h"
 #include "inject/trace/blob.h"
 
 using namespace heapattach;
