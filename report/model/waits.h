@@ -45,35 +45,167 @@ enum class WaitKind : std::uint8_t {
   SleepForever,
 };
 
-// Their names in records and reports.
-inline constexpr std::array<std::pair<std::string_view, WaitKind>, 26> kWaitWords{{
-    {"unknown", WaitKind::Unknown},
-    {"running", WaitKind::Running},
-    {"scheduling", WaitKind::Scheduling},
-    {"ready", WaitKind::Ready},
-    {"not started", WaitKind::NotStarted},
-    {"ended", WaitKind::Ended},
-    {"receive", WaitKind::Receive},
-    {"send", WaitKind::Send},
-    {"channel", WaitKind::Channel},
-    {"select", WaitKind::Select},
-    {"mutex", WaitKind::Mutex},
-    {"condition", WaitKind::Condition},
-    {"wait group", WaitKind::WaitGroup},
-    {"once", WaitKind::Once},
-    {"descriptor", WaitKind::Descriptor},
-    {"context", WaitKind::Context},
-    {"process", WaitKind::Process},
-    {"thread", WaitKind::Thread},
-    {"resolve", WaitKind::Resolve},
-    {"io", WaitKind::Io},
-    {"read", WaitKind::Read},
-    {"write", WaitKind::Write},
-    {"accept", WaitKind::Accept},
-    {"connect", WaitKind::Connect},
-    {"sleep", WaitKind::Sleep},
-    {"sleep forever", WaitKind::SleepForever},
+// What the words for a wait end with.
+enum class WaitsFor : std::uint8_t {
+  Nothing,
+  Object,      // FiberWait::object
+  Descriptor,  // FiberWait::descriptor
+  Process,     // FiberWait::process
+};
+
+// What is known about each kind of wait. A new kind is an enumerator and its row below; the code
+// that shows it has a row in report/stacks/wait_signs.cpp.
+struct WaitKindRow {
+  WaitKind kind{};
+  std::string_view key;    // in records and reports
+  std::string_view words;  // for people
+  WaitsFor waits_for = WaitsFor::Nothing;
+  std::string_view what{};                  // the words for what it waits for, if that is unknown
+  bool needs_another_fiber = false;         // only another fiber can end the wait
+  bool is_listed = false;                   // the object has a list of the fibers that wait for it
+  std::string_view list{};                  // the field with that list begins with this; empty: any
+  bool is_io = false;                       // the object is an IO
+  bool is_reading = false;                  // from an IO
+  std::array<std::string_view, 5> types{};  // of the object; "Channel(" begins with it
+};
+
+inline constexpr std::array<WaitKindRow, 26> kWaitKinds{{
+    {.kind = WaitKind::Unknown, .key = "unknown", .words = "is suspended; the reason is unknown"},
+    {.kind = WaitKind::Running, .key = "running", .words = "runs"},
+    {.kind = WaitKind::Scheduling, .key = "scheduling", .words = "serves the scheduler"},
+    {.kind = WaitKind::Ready, .key = "ready", .words = "is ready to run"},
+    {.kind = WaitKind::NotStarted, .key = "not started", .words = "has not run yet"},
+    {.kind = WaitKind::Ended, .key = "ended", .words = "has ended"},
+    {.kind = WaitKind::Receive,
+     .key = "receive",
+     .words = "waits to receive from ",
+     .waits_for = WaitsFor::Object,
+     .what = "a channel",
+     .needs_another_fiber = true,
+     .is_listed = true,
+     .list = "@receivers",
+     .types = {"Channel("}},
+    {.kind = WaitKind::Send,
+     .key = "send",
+     .words = "waits to send to ",
+     .waits_for = WaitsFor::Object,
+     .what = "a channel",
+     .needs_another_fiber = true,
+     .is_listed = true,
+     .list = "@senders",
+     .types = {"Channel("}},
+    {.kind = WaitKind::Channel,
+     .key = "channel",
+     .words = "waits for ",
+     .waits_for = WaitsFor::Object,
+     .what = "a channel",
+     .needs_another_fiber = true,
+     .is_listed = true,
+     .types = {"Channel("}},
+    {.kind = WaitKind::Select,
+     .key = "select",
+     .words = "waits for one of several channels",
+     .needs_another_fiber = true},
+    {.kind = WaitKind::Mutex,
+     .key = "mutex",
+     .words = "waits for ",
+     .waits_for = WaitsFor::Object,
+     .what = "a mutex",
+     .needs_another_fiber = true,
+     .is_listed = true,
+     .types = {"Mutex", "Sync::Mutex", "Sync::RWLock", "Sync::Exclusive(", "Sync::Shared("}},
+    {.kind = WaitKind::Condition,
+     .key = "condition",
+     .words = "waits for ",
+     .waits_for = WaitsFor::Object,
+     .what = "a condition variable",
+     .needs_another_fiber = true,
+     .is_listed = true,
+     .types = {"Sync::ConditionVariable"}},
+    {.kind = WaitKind::WaitGroup,
+     .key = "wait group",
+     .words = "waits for ",
+     .waits_for = WaitsFor::Object,
+     .what = "a WaitGroup",
+     .needs_another_fiber = true,
+     .is_listed = true,
+     .types = {"WaitGroup"}},
+    {.kind = WaitKind::Once,
+     .key = "once",
+     .words = "waits for another fiber to initialize a constant or variable",
+     .needs_another_fiber = true},
+    {.kind = WaitKind::Descriptor,
+     .key = "descriptor",
+     .words = "waits for others to finish with ",
+     .waits_for = WaitsFor::Descriptor,
+     .needs_another_fiber = true},
+    {.kind = WaitKind::Context,
+     .key = "context",
+     .words = "waits for the end of ",
+     .waits_for = WaitsFor::Object,
+     .what = "an isolated context",
+     .needs_another_fiber = true,
+     .types = {"Fiber::ExecutionContext::Isolated"}},
+    {.kind = WaitKind::Process,
+     .key = "process",
+     .words = "waits for the end of ",
+     .waits_for = WaitsFor::Process,
+     .what = "a process"},
+    {.kind = WaitKind::Thread,
+     .key = "thread",
+     .words = "waits for the end of a thread, and blocks its own"},
+    {.kind = WaitKind::Resolve,
+     .key = "resolve",
+     .words = "looks up a host's address, and blocks its thread"},
+    {.kind = WaitKind::Io,
+     .key = "io",
+     .words = "waits for ",
+     .waits_for = WaitsFor::Descriptor,
+     .is_io = true},
+    {.kind = WaitKind::Read,
+     .key = "read",
+     .words = "waits to read from ",
+     .waits_for = WaitsFor::Descriptor,
+     .is_io = true,
+     .is_reading = true},
+    {.kind = WaitKind::Write,
+     .key = "write",
+     .words = "waits to write to ",
+     .waits_for = WaitsFor::Descriptor,
+     .is_io = true},
+    {.kind = WaitKind::Accept,
+     .key = "accept",
+     .words = "waits for a connection to ",
+     .waits_for = WaitsFor::Descriptor,
+     .is_io = true,
+     .is_reading = true},
+    {.kind = WaitKind::Connect,
+     .key = "connect",
+     .words = "waits to be connected, ",
+     .waits_for = WaitsFor::Descriptor,
+     .is_io = true},
+    {.kind = WaitKind::Sleep, .key = "sleep", .words = "sleeps"},
+    {.kind = WaitKind::SleepForever, .key = "sleep forever", .words = "sleeps forever"},
 }};
+
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < kWaitKinds.size(); ++i) {
+        if (kWaitKinds[i].kind != static_cast<WaitKind>(i)) return false;
+      }
+      return true;
+    }(),
+    "the rows are in the order of the enumerators");
+
+inline constexpr auto kWaitWords = [] {
+  std::array<std::pair<std::string_view, WaitKind>, kWaitKinds.size()> words;
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = {kWaitKinds[i].key, kWaitKinds[i].kind};
+  return words;
+}();
+
+[[nodiscard]] constexpr const WaitKindRow& wait_kind(WaitKind kind) {
+  return kWaitKinds[static_cast<std::size_t>(kind)];
+}
 
 // What a fiber waits for.
 struct FiberWait {

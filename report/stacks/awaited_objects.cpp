@@ -31,44 +31,25 @@ bool is_io(std::string_view type) {
 }
 
 bool is_of_kind(std::string_view type, WaitKind kind) {
-  switch (kind) {
-    case WaitKind::Receive:
-    case WaitKind::Send:
-    case WaitKind::Channel: return type.starts_with("Channel(");
-    case WaitKind::Mutex:
-      return type == "Mutex" || type == "Sync::Mutex" || type == "Sync::RWLock" ||
-             type.starts_with("Sync::Exclusive(") || type.starts_with("Sync::Shared(");
-    case WaitKind::Condition: return type == "Sync::ConditionVariable";
-    case WaitKind::WaitGroup: return type == "WaitGroup";
-    case WaitKind::Context: return type == "Fiber::ExecutionContext::Isolated";
-    case WaitKind::Io:
-    case WaitKind::Read:
-    case WaitKind::Write:
-    case WaitKind::Accept:
-    case WaitKind::Connect:
-    case WaitKind::Descriptor: return is_io(type);
-    default: return false;
-  }
+  const snapshot::WaitKindRow& row = snapshot::wait_kind(kind);
+  if (row.waits_for == snapshot::WaitsFor::Descriptor) return is_io(type);
+  return std::any_of(row.types.begin(), row.types.end(), [&](std::string_view name) {
+    return name.ends_with('(') ? type.starts_with(name) : !name.empty() && type == name;
+  });
 }
 
 // The wait of a fiber that is in the list at `offset` of an object of this type.
 WaitKind kind_of(const crystal::Type& type, std::uint64_t offset) {
-  for (const WaitKind kind :
-       {WaitKind::Channel, WaitKind::Mutex, WaitKind::Condition, WaitKind::WaitGroup}) {
-    if (!is_of_kind(type.name, kind)) continue;
-    for (const crystal::Field& field : type.fields) {
-      if (kind != WaitKind::Channel || field.offset != offset) continue;
-      if (field.name.starts_with("@senders")) return WaitKind::Send;
-      if (field.name.starts_with("@receivers")) return WaitKind::Receive;
-    }
-    return kind;
+  const auto has_list = [&](std::string_view name) {
+    return std::any_of(type.fields.begin(), type.fields.end(), [&](const crystal::Field& field) {
+      return field.offset == offset && field.name.starts_with(name);
+    });
+  };
+  for (const snapshot::WaitKindRow& row : snapshot::kWaitKinds) {
+    if (!row.is_listed || !is_of_kind(type.name, row.kind)) continue;
+    if (row.list.empty() || has_list(row.list)) return row.kind;
   }
   return WaitKind::Unknown;
-}
-
-bool has_list(WaitKind kind) {
-  return kind == WaitKind::Receive || kind == WaitKind::Send || kind == WaitKind::Channel ||
-         kind == WaitKind::Mutex || kind == WaitKind::Condition || kind == WaitKind::WaitGroup;
 }
 
 Range words_of(const unwind::FrameRecord& frame) {
@@ -137,7 +118,8 @@ std::optional<AwaitedObject> AwaitedObjects::object_at(std::uint64_t word, Words
 bool AwaitedObjects::fits(const AwaitedObject& object, WaitKind kind, bool by_type) const {
   const bool is_named = object.type != nullptr && !object.type->name.empty();
   if (by_type) return is_named && is_of_kind(object.type->name, kind);
-  if (is_named || !has_list(kind) || by_address_.contains(object.start.value)) return false;
+  const bool has_list = snapshot::wait_kind(kind).is_listed;
+  if (is_named || !has_list || by_address_.contains(object.start.value)) return false;
   return has_waiting_list(object) || (kind == WaitKind::Mutex && is_held_mutex(object));
 }
 

@@ -97,20 +97,7 @@ void add_cycles(const StackReport& report, Diagnosis& diagnosis) {
 
 // A wait with a limit ends by itself.
 bool needs_another_fiber(const FiberWait& wait) {
-  if (wait.left || wait.may_have_limit) return false;
-  switch (wait.kind) {
-    case WaitKind::Receive:
-    case WaitKind::Send:
-    case WaitKind::Channel:
-    case WaitKind::Select:
-    case WaitKind::Mutex:
-    case WaitKind::Condition:
-    case WaitKind::WaitGroup:
-    case WaitKind::Once:
-    case WaitKind::Descriptor:
-    case WaitKind::Context: return true;
-    default: return false;
-  }
+  return !wait.left && !wait.may_have_limit && snapshot::wait_kind(wait.kind).needs_another_fiber;
 }
 
 // The channel that most fibers wait for in the same way.

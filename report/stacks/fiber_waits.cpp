@@ -21,18 +21,12 @@ namespace {
 constexpr std::size_t kOuterFrames = 3;  // that may still hold an event, or a process
 
 bool is_io(WaitKind kind) {
-  return kind == WaitKind::Io || kind == WaitKind::Read || kind == WaitKind::Write ||
-         kind == WaitKind::Accept || kind == WaitKind::Connect;
+  return snapshot::wait_kind(kind).is_io;
 }
 
-bool is_reading(WaitKind kind) {
-  return kind == WaitKind::Read || kind == WaitKind::Accept;
-}
-
-// Whether the fiber waits for a single object, which lists it.
+// Whether the fiber waits for a single object, which lists it. A mutex is found by its frames.
 bool is_for_list(WaitKind kind) {
-  return kind == WaitKind::Receive || kind == WaitKind::Send || kind == WaitKind::Channel ||
-         kind == WaitKind::WaitGroup || kind == WaitKind::Condition;
+  return snapshot::wait_kind(kind).is_listed && kind != WaitKind::Mutex;
 }
 
 // Refines a wait that the functions leave open by its event.
@@ -193,7 +187,7 @@ void FiberWaits::refine_by_access(FiberWait& wait) const {
 
 std::string FiberWaits::descriptor_in(const AwaitedObject& io, WaitKind kind) {
   if (!watched_) watched_ = descriptors_.all_watched();
-  std::uint32_t direction = is_reading(kind) ? EPOLLIN : EPOLLOUT;
+  std::uint32_t direction = snapshot::wait_kind(kind).is_reading ? EPOLLIN : EPOLLOUT;
   if (kind == WaitKind::Io) direction = EPOLLIN | EPOLLOUT;
   std::optional<std::uint32_t> found;
   for (std::uint64_t offset = kWordBytes; offset + 4 <= io.bytes; offset += 4) {

@@ -22,47 +22,24 @@ std::string descriptor_text(const FiberWait& wait) {
   return wait.type.empty() ? "a descriptor" : wait.type;
 }
 
-std::string mutex_text(const StackReport& report, const FiberWait& wait) {
-  std::string text = "waits for " + object_text(wait, "a mutex");
-  if (wait.owner && *wait.owner < report.fibers.size()) {
-    text += ", which " + title_of(report.fibers[*wait.owner]) + " holds";
+std::string awaited_text(const FiberWait& wait, const snapshot::WaitKindRow& kind) {
+  switch (kind.waits_for) {
+    case snapshot::WaitsFor::Nothing: break;
+    case snapshot::WaitsFor::Object: return object_text(wait, kind.what);
+    case snapshot::WaitsFor::Descriptor: return descriptor_text(wait);
+    case snapshot::WaitsFor::Process:
+      return wait.process ? fmt::format("process {}", *wait.process) : std::string(kind.what);
   }
-  return text;
+  return {};
 }
 
 std::string wait_text(const StackReport& report, const FiberWait& wait) {
-  switch (wait.kind) {
-    case WaitKind::Unknown: return "is suspended; the reason is unknown";
-    case WaitKind::Running: return "runs";
-    case WaitKind::Scheduling: return "serves the scheduler";
-    case WaitKind::Ready: return "is ready to run";
-    case WaitKind::NotStarted: return "has not run yet";
-    case WaitKind::Ended: return "has ended";
-    case WaitKind::Receive: return "waits to receive from " + object_text(wait, "a channel");
-    case WaitKind::Send: return "waits to send to " + object_text(wait, "a channel");
-    case WaitKind::Channel: return "waits for " + object_text(wait, "a channel");
-    case WaitKind::Select: return "waits for one of several channels";
-    case WaitKind::Mutex: return mutex_text(report, wait);
-    case WaitKind::Condition: return "waits for " + object_text(wait, "a condition variable");
-    case WaitKind::WaitGroup: return "waits for " + object_text(wait, "a WaitGroup");
-    case WaitKind::Once: return "waits for another fiber to initialize a constant or variable";
-    case WaitKind::Descriptor: return "waits for others to finish with " + descriptor_text(wait);
-    case WaitKind::Context:
-      return "waits for the end of " + object_text(wait, "an isolated context");
-    case WaitKind::Process:
-      return wait.process ? fmt::format("waits for the end of process {}", *wait.process)
-                          : "waits for the end of a process";
-    case WaitKind::Thread: return "waits for the end of a thread, and blocks its own";
-    case WaitKind::Resolve: return "looks up a host's address, and blocks its thread";
-    case WaitKind::Io: return "waits for " + descriptor_text(wait);
-    case WaitKind::Read: return "waits to read from " + descriptor_text(wait);
-    case WaitKind::Write: return "waits to write to " + descriptor_text(wait);
-    case WaitKind::Accept: return "waits for a connection to " + descriptor_text(wait);
-    case WaitKind::Connect: return "waits to be connected, " + descriptor_text(wait);
-    case WaitKind::Sleep: return "sleeps";
-    case WaitKind::SleepForever: return "sleeps forever";
+  const snapshot::WaitKindRow& kind = snapshot::wait_kind(wait.kind);
+  std::string text = std::string(kind.words) + awaited_text(wait, kind);
+  if (wait.kind == WaitKind::Mutex && wait.owner && *wait.owner < report.fibers.size()) {
+    text += ", which " + title_of(report.fibers[*wait.owner]) + " holds";
   }
-  return {};
+  return text;
 }
 
 }  // namespace
