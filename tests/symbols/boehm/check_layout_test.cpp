@@ -13,7 +13,7 @@ struct SmallHeap : FakeGcHeap {
   SmallHeap() {
     for (std::uint64_t bytes = 16; bytes <= 512; bytes *= 2) {
       add_block({.object_bytes = bytes});
-      add_block({.object_bytes = bytes, .kind = kAtomic});
+      add_block({.object_bytes = bytes, .kind = heap::kAtomic});
     }
     add_block({.object_bytes = 16384});
   }

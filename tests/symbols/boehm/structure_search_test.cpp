@@ -25,7 +25,7 @@ Module program_with_data(const Range& data) {
 struct SmallHeap : FakeGcHeap {
   SmallHeap() {
     for (int i = 0; i < 20; ++i) add_block({.object_bytes = 32});
-    add_block({.object_bytes = 64, .kind = kAtomic});
+    add_block({.object_bytes = 64, .kind = heap::kAtomic});
   }
 };
 
