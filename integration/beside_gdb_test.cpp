@@ -13,7 +13,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -89,3 +90,5 @@ TEST_CASE("killed in the middle of a call that gdb makes too, heapattach harms n
       "gdb ended {} and left {} stopped{}",
       times, ended, stopped, can_gdb_call() ? "" : ", though it cannot even make the call here"));
 }
+
+}  // namespace heapattach

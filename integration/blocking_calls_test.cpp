@@ -11,7 +11,8 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -206,3 +207,5 @@ TEST_CASE("up to 200 freezes within one timed call do not move its end") {
   CHECK(compared > 5);
   CHECK(freezes > 1);  // a busy machine leaves time for few
 }
+
+}  // namespace heapattach

@@ -17,7 +17,7 @@
 #include "integration/measured_run.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -133,3 +133,5 @@ TEST_CASE("a snapshot that unpacks without end is refused before it takes memory
   }
   print(worst);
 }
+
+}  // namespace heapattach

@@ -7,7 +7,8 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -57,3 +58,5 @@ TEST_CASE("work that fails or throws releases the target") {
   CHECK(harm_done_to(target.pid()) == "");
   CHECK(target.ask().at("interrupted") == 0);
 }
+
+}  // namespace heapattach

@@ -14,7 +14,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -144,3 +145,5 @@ TEST_CASE("the tool is killed at any moment of a call in place, and the thread c
   print_figure(
       fmt::format("B2: killed {} times at random in calls in place; 0 targets harmed", times));
 }
+
+}  // namespace heapattach

@@ -14,7 +14,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -123,3 +124,5 @@ TEST_CASE("a clone takes no input from FIFOs, terminals and other processes' fil
              {"--allow-calls", "open,openat"}) == "1\n");
   check_unharmed(target);
 }
+
+}  // namespace heapattach

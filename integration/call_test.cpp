@@ -15,7 +15,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -258,3 +259,5 @@ TEST_CASE("a Ruby process dumps its objects in a clone") {
   ruby.send_line("");
   CHECK(ruby.read_line(60s) == "123");
 }
+
+}  // namespace heapattach

@@ -14,7 +14,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -71,3 +72,5 @@ TEST_CASE("no thread of a clone escapes its tracer") {
   }
   check_unharmed(target);
 }
+
+}  // namespace heapattach

@@ -14,7 +14,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -101,3 +102,5 @@ TEST_CASE("a process may change its user at any moment of a freeze or a copy") {
     check_unharmed(target);
   }
 }
+
+}  // namespace heapattach

@@ -10,7 +10,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -127,3 +128,5 @@ TEST_CASE("--check names the rule that keeps another user out") {
   }
   CHECK(target.ask().at("interrupted") == 0);
 }
+
+}  // namespace heapattach

@@ -15,7 +15,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -140,3 +141,5 @@ TEST_CASE("the tool ended by SIGINT or SIGTERM between clones leaves nothing") {
     CHECK(children_of(target.pid()).size() == 1);
   }
 }
+
+}  // namespace heapattach

@@ -16,7 +16,8 @@
 #include "integration/tool.h"
 #include "integration/tracing.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -287,3 +288,5 @@ TEST_CASE("a clone changes no signal disposition, not even those that debuggers 
   }
   CHECK(target.ask().at("traps") == 0);
 }
+
+}  // namespace heapattach

@@ -17,7 +17,7 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -138,3 +138,5 @@ TEST_CASE("if no clone is possible, clone reports why and auto freezes") {
   CHECK(text_at(lines_of(run.output).header, "source") == "freeze");
   CHECK(harm_done_to(target.pid()) == "");
 }
+
+}  // namespace heapattach

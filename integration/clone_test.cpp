@@ -14,7 +14,8 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -229,3 +230,5 @@ TEST_CASE(
   CHECK(refused <= 2);
   CHECK(harm_done_to(target.pid()) == "");
 }
+
+}  // namespace heapattach

@@ -14,7 +14,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -128,3 +129,5 @@ TEST_CASE("a heap read in the middle of a collection adds up or is marked partia
   CHECK(collecting > 0);
   check_collects(target);
 }
+
+}  // namespace heapattach

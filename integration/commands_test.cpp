@@ -9,7 +9,7 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("a subcommand answers as its option does, of a process and of standard input") {
   if (!is_target_built("still")) {
@@ -56,3 +56,5 @@ TEST_CASE("gzip on a terminal is a usage error in every report") {
     CHECK(run.status == 2);
   }
 }
+
+}  // namespace heapattach

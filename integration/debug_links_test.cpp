@@ -13,7 +13,7 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -74,3 +74,5 @@ TEST_CASE("a link to debug information discloses no file that the program's user
     CHECK(harm_done_to(target.pid()) == "");
   }
 }
+
+}  // namespace heapattach

@@ -18,7 +18,8 @@
 #include "integration/tool.h"
 #include "integration/tracing.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -156,3 +157,5 @@ TEST_CASE("one thread that may make our calls is enough for a trace") {
   CHECK(target.ask("until 400").at("bad") == 0);
   CHECK(difference(before, lasting_traces(target)) == "");
 }
+
+}  // namespace heapattach

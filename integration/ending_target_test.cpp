@@ -15,7 +15,8 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -221,3 +222,5 @@ TEST_CASE("a target that executes itself again and again reaches its end") {
   CHECK(harm_done_to(target.pid()) == "");
   tally.conclude("exec again and again");
 }
+
+}  // namespace heapattach

@@ -12,7 +12,7 @@
 #include "integration/live_target.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -58,3 +58,5 @@ TEST_CASE("whichever worker fails to start, the others do its work") {
     CHECK(run.output == whole.output);
   }
 }
+
+}  // namespace heapattach

@@ -14,7 +14,8 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -84,3 +85,5 @@ TEST_CASE("whichever system call fails, the target is unharmed and the tool ends
   CHECK(answer.at("bad") == 0);
   CHECK(answer.at("early") == 0);
 }
+
+}  // namespace heapattach

@@ -14,7 +14,7 @@
 #include "symbols/boehm/collector.h"
 #include "symbols/heap/blocks.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -160,3 +160,5 @@ TEST_CASE("modules are the files with code, the program first") {
   REQUIRE(seen.memory.read(size->address, in_memory));
   CHECK(std::equal(in_file.begin(), in_file.end(), in_memory.begin()));
 }
+
+}  // namespace heapattach

@@ -8,7 +8,8 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -134,3 +135,5 @@ TEST_CASE("a target in the freezer of control groups, version 2, stays frozen") 
   CHECK(eventually(2s, [&] { return harm_done_to(target.pid()).empty(); }));
   CHECK(target.ask().at("early") == 0);
 }
+
+}  // namespace heapattach

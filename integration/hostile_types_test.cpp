@@ -14,7 +14,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 namespace files = std::filesystem;
 
@@ -134,3 +135,5 @@ TEST_CASE("a link in the target's root does not lead out of it") {
   CHECK(inside.output.find("struct ") != std::string::npos);
   CHECK(totals_of(inside) == totals_of(outside));
 }
+
+}  // namespace heapattach

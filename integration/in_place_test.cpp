@@ -15,7 +15,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -158,3 +159,5 @@ TEST_CASE("a collection is called in place, and waits for stopped threads") {
   CHECK(eventually(30s, [&] { return target.ask().at("others") > before.at("others"); }));
   CHECK(harm_done_to(target.pid()) == "");
 }
+
+}  // namespace heapattach

@@ -15,7 +15,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -85,3 +86,5 @@ TEST_CASE("a count ended by a signal at any moment leaves its target unharmed") 
   CHECK(eventually(10s, [&] { return target.ask().at("collections") > before.at("collections"); }));
   CHECK(target.ask().at("bad") == 0);
 }
+
+}  // namespace heapattach

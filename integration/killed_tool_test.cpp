@@ -11,7 +11,8 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -91,3 +92,5 @@ TEST_CASE("signals to the target survive the death of the tool") {
   CHECK(target.ask().at("doubled") == 0);
   CHECK(target.ask().at("damaged") == 0);
 }
+
+}  // namespace heapattach

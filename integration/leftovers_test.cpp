@@ -21,7 +21,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -121,3 +122,5 @@ TEST_CASE("at least one of several simultaneous runs on a target succeeds") {
   }
   CHECK(harm_done_to(target.pid()) == "");
 }
+
+}  // namespace heapattach

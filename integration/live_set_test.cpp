@@ -13,7 +13,7 @@
 
 // The truth test: what we find alive in a process against the collector's own list.
 
-using namespace heapattach;
+namespace heapattach {
 
 // HEAPATTACH_KNOWN_LIVE_SET and HEAPATTACH_UNSWEPT name programs to use instead of this build's,
 // separated by colons (releases.sh).
@@ -115,3 +115,5 @@ TEST_CASE(
     CHECK(leaks.output.starts_with("no verdict on leaks: "));
   }
 }
+
+}  // namespace heapattach

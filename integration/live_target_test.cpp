@@ -8,7 +8,8 @@
 #include "integration/health.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 TEST_CASE("a live target answers, and can be queried again") {
@@ -44,3 +45,5 @@ TEST_CASE("the health check sees a stopped target") {
   CHECK(eventually(2s, [&] { return harm_done_to(target.pid()).empty(); }));
   CHECK(target.ask().at("early") == 0);
 }
+
+}  // namespace heapattach

@@ -10,7 +10,7 @@
 #include "integration/measured_run.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("every report on a process with very many modules finishes in time") {
   if (!is_target_built("many_modules") || !is_target_built("rooted_library")) return;
@@ -39,3 +39,5 @@ TEST_CASE("every report on a process with very many modules finishes in time") {
                              run.milliseconds / 1000, run.peak_bytes >> 20U));
   }
 }
+
+}  // namespace heapattach

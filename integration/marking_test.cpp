@@ -14,7 +14,7 @@
 // object by object. HEAPATTACH_MARKING_RULES names programs to use instead of this build's,
 // separated by colons: marking_rules.c, built with other releases of the collector (releases.sh).
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -139,3 +139,5 @@ TEST_CASE(
     CHECK(harm_done_to(target.pid()) == "");
   }
 }
+
+}  // namespace heapattach

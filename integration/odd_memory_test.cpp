@@ -16,7 +16,7 @@
 #include "integration/tool.h"
 #include "integration/tracing.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -152,3 +152,5 @@ TEST_CASE("a process whose rings are busy is traced, and its requests go on mean
   const std::string maps = read_text("/proc/" + std::to_string(target.pid()) + "/maps");
   CHECK(maps.find("heapattach-ring") == std::string::npos);
 }
+
+}  // namespace heapattach

@@ -12,7 +12,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -175,3 +176,5 @@ TEST_CASE("under a filter we report what it forbids, or do without it") {
   CHECK(target.ask().at("interrupted") == 0);
   CHECK(harm_done_to(target.pid()) == "");
 }
+
+}  // namespace heapattach

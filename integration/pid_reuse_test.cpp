@@ -17,7 +17,8 @@
 #include "integration/health.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -157,3 +158,5 @@ TEST_CASE("the successor under the same number is never frozen") {
 TEST_CASE("in a churn of processes with one number, the frozen process is the opened one") {
   check(in_own_namespace([] { return freeze_in_a_churn(rounds(500, 10'000)); }));
 }
+
+}  // namespace heapattach

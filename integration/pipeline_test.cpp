@@ -10,7 +10,7 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("a pipeline loses, doubles and interrupts nothing under thousands of freezes") {
   LiveTarget target("pipeline");
@@ -49,3 +49,5 @@ TEST_CASE("a pipeline loses, doubles and interrupts nothing under thousands of f
   // machine.
   CHECK(quantile(pauses, 0.5) < 20);
 }
+
+}  // namespace heapattach

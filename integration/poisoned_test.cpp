@@ -13,7 +13,7 @@
 #include "integration/measured_run.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -120,3 +120,5 @@ TEST_CASE("words of the collector's and of malloc's data may be anything") {
   }
   print("scattered words", worst);
 }
+
+}  // namespace heapattach

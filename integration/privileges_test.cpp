@@ -17,7 +17,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -137,3 +138,5 @@ TEST_CASE("a function runs in a copy that can gain no rights and has nearly none
   CHECK(tool.wait_end(60s).has_value());
   CHECK(harm_done_to(target.pid()) == "");
 }
+
+}  // namespace heapattach

@@ -16,7 +16,8 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -215,3 +216,5 @@ TEST_CASE("the first process of a namespace is frozen like any other") {
   CHECK(shell.read_line(2s).value_or("").find("asked=1 interrupted=0") == 0);
   CHECK(harm_done_to(first) == "");
 }
+
+}  // namespace heapattach

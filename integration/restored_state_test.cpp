@@ -15,7 +15,7 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -95,3 +95,5 @@ TEST_CASE("registers, flags, vector state and mask are equal before and after ea
                   bytes, waiting.size()));
   CHECK(harm_done_to(target.pid()) == "");
 }
+
+}  // namespace heapattach

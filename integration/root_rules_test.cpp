@@ -17,7 +17,7 @@
 // HEAPATTACH_ROOT_RULES names programs to use instead of this build's, separated by colons:
 // root_rules.c, built with other releases of the collector (releases.sh).
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -132,3 +132,5 @@ TEST_CASE("a program whose collector has no objects yet has an empty heap") {
     }
   }
 }
+
+}  // namespace heapattach

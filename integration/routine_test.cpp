@@ -15,7 +15,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -254,3 +255,5 @@ TEST_CASE("a program with a small library of that name has it dump its heap in a
   service.send_line("sum");
   CHECK(service.read_line(60s).value_or("").find("sum=499500 ") == 0);
 }
+
+}  // namespace heapattach

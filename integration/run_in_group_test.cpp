@@ -16,7 +16,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -102,3 +103,5 @@ TEST_CASE("a control group has too little memory for the tool, and the target co
   print_figure(
       fmt::format("D3: {} of {} runs had too little memory; 0 targets harmed", ended, tries));
 }
+
+}  // namespace heapattach

@@ -12,7 +12,7 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -100,3 +100,5 @@ TEST_CASE("for a busy service, each way gives edges only to objects") {
   CHECK(target.ask().at("length") == 1000);
   CHECK(harm_done_to(target.pid()) == "");
 }
+
+}  // namespace heapattach

@@ -10,7 +10,7 @@
 #include "integration/tool.h"
 #include "integration/tracing.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -113,3 +113,5 @@ TEST_CASE(
     CHECK_MESSAGE(run.errors.find("exited with status 0") != std::string::npos, run.errors);
   }
 }
+
+}  // namespace heapattach

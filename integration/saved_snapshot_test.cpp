@@ -16,7 +16,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -120,3 +121,5 @@ TEST_CASE("a file is read without rights, and a signal ends that at any moment")
     CHECK(WEXITSTATUS(*end) == 143);
   }
 }
+
+}  // namespace heapattach

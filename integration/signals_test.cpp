@@ -11,7 +11,8 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -75,3 +76,5 @@ TEST_CASE("a signal that arrives while all is frozen is handled afterwards") {
   CHECK(target.ask().at("doubled") == 0);
   CHECK(harm_done_to(target.pid()) == "");
 }
+
+}  // namespace heapattach

@@ -18,7 +18,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -131,3 +132,5 @@ TEST_CASE("services at full load lose nothing under every report in turn and ran
                   end.at("interrupted"), before.resident_kb, after.resident_kb));
   for (const char* count : {"lost", "doubled", "bad"}) CHECK_MESSAGE(end.at(count) == 0, count);
 }
+
+}  // namespace heapattach

@@ -12,7 +12,7 @@
 #include "integration/tool.h"
 #include "report/stacks/copy_stacks.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -361,3 +361,5 @@ TEST_CASE("--stacks refuses options that contradict it") {
   CHECK(run_tool({"--stacks", "-f", "tsv", "1"}).status == 2);
   CHECK(run_tool({"--stacks", "999999999"}).status == 3);
 }
+
+}  // namespace heapattach

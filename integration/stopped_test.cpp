@@ -12,7 +12,8 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -126,3 +127,5 @@ TEST_CASE("stops and continues in quick succession win or lose, but never wedge 
   }
   CHECK(target.ask().at("early") == 0);
 }
+
+}  // namespace heapattach

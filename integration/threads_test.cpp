@@ -9,7 +9,8 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 TEST_CASE("in a storm of threads, every one is frozen, and none starts during the freeze") {
@@ -78,3 +79,5 @@ TEST_CASE("the pause grows no faster than the number of threads") {
     CHECK(harm_done_to(target.pid()) == "");
   }
 }
+
+}  // namespace heapattach

@@ -19,7 +19,7 @@
 #include "integration/tracing.h"
 #include "report/trace/find_hooks.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -176,3 +176,5 @@ TEST_CASE("a program that sets a handler of its own while it is traced keeps it"
   CHECK(is_working(target));
   CHECK(target.ask("collect")["events"] > now["events"]);
 }
+
+}  // namespace heapattach

@@ -15,7 +15,7 @@
 #include "integration/tool.h"
 #include "integration/tracing.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -119,3 +119,5 @@ TEST_CASE("a program cannot shorten the memory of its trace, and is traced") {
   CHECK(after["shortened"] == 0);
   CHECK(is_working(target));
 }
+
+}  // namespace heapattach

@@ -9,7 +9,7 @@
 #include "integration/tracing.h"
 #include "report/trace/cells.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -52,3 +52,5 @@ TEST_CASE("an allocation of a Crystal program has the fiber that made it") {
   CHECK(made[{"Second", "second"}] == static_cast<double>(second));
   CHECK(made[{"Asked", "main"}] == asked);
 }
+
+}  // namespace heapattach

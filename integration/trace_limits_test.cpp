@@ -17,7 +17,7 @@
 #include "integration/tool.h"
 #include "integration/tracing.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -174,3 +174,5 @@ TEST_CASE("threads that begin and end all the time do not disturb a trace") {
   }
   CHECK(is_working(target));
 }
+
+}  // namespace heapattach

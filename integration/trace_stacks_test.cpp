@@ -21,7 +21,7 @@
 #include "integration/tracing.h"
 #include "report/trace/take_trace.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -189,3 +189,5 @@ TEST_CASE("the stacks of a trace are gdb's, frame by frame") {
   }
   print_figure(fmt::format("trace: the stacks of {} builds are gdb's", compared));
 }
+
+}  // namespace heapattach

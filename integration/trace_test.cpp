@@ -21,7 +21,7 @@
 #include "integration/rounds.h"
 #include "integration/tracing.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -321,3 +321,5 @@ TEST_CASE("a process under a seccomp filter is not traced") {
   CHECK(difference(before, lasting_traces(target)) == "");
   CHECK(is_working(target));
 }
+
+}  // namespace heapattach

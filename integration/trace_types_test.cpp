@@ -12,7 +12,7 @@
 #include "integration/tracing.h"
 #include "report/trace/take_trace.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -106,3 +106,5 @@ TEST_CASE("the Strings of a Crystal program are Strings, and its buffers are not
   // Each line is one, and its parts.
   CHECK(strings > kAsked);
 }
+
+}  // namespace heapattach

@@ -21,7 +21,7 @@
 #include "symbols/dwarf/dwarf_types.h"
 #include "symbols/types/model_bytes.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -271,3 +271,5 @@ TEST_CASE("a cache that others may have planted is neither used nor followed") {
   CHECK(fs::last_write_time(kept) == before);
   CHECK(fs::is_empty(elsewhere.file("empty")));
 }
+
+}  // namespace heapattach

@@ -19,7 +19,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -212,3 +213,5 @@ TEST_CASE("a target that hardly gets a processor is waited for, read, and contin
   busy.clear();
   CHECK(eventually(10s, [&] { return harm_done_to(target.pid()).empty(); }));
 }
+
+}  // namespace heapattach

@@ -52,7 +52,8 @@ class File:
     def declare(self, spaces, declaration):
         name = WORD.findall(declaration.split("=")[0])[-1]
         if declaration.startswith("using namespace "):
-            self.opened.add(declaration.split()[-1])
+            if not declaration.startswith("using namespace std::"):  # of literals, which disturb nobody
+                self.opened.add(declaration.split()[-1])
             return
         if name.isupper():  # a macro is used
             return

@@ -11,7 +11,8 @@
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -89,3 +90,5 @@ TEST_CASE("a command that ends is unaffected by the watchdog") {
   CHECK(watch({WATCHDOG, "0", "--", "true"}).status == 2);
   CHECK(watch({WATCHDOG, "5"}).status == 2);
 }
+
+}  // namespace heapattach

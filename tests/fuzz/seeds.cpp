@@ -22,7 +22,8 @@
 // the ELF files of the folder INPUTS (which the tests compile) and of what is below.
 namespace {
 
-using namespace heapattach;
+namespace heapattach {
+
 namespace files = std::filesystem;
 
 constexpr std::uintmax_t kLargestSeed = 64U << 10U;
@@ -213,7 +214,7 @@ void write_other_seeds(const files::path& output) {
   write(output / "stack_bytes" / "two_frames", unwind::to_bytes(found));
 }
 
-}  // namespace
+}  // namespace heapattach
 
 int main(int count, char** words) {
   if (count != 3) {
@@ -229,3 +230,5 @@ int main(int count, char** words) {
   write_other_seeds(words[2]);
   return 0;
 }
+
+}  // namespace

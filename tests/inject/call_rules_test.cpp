@@ -16,7 +16,7 @@
 #include "inject/call_rights.h"
 #include "tests/fakes/fake_memory.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -263,3 +263,5 @@ TEST_CASE("a futex is the clone's own in anonymous memory, or where it may write
   CHECK(is_shared(0x3010, FUTEX_CMP_REQUEUE, 0x1010));
   CHECK(!is_shared(0x1010, FUTEX_WAKE_OP, 0x2010));
 }
+
+}  // namespace heapattach

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <sys/syscall.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -102,3 +102,5 @@ TEST_CASE("a function is called only on a thread that can continue afterwards") 
   }
   CHECK(objection_in_place(bad).has_value());
 }
+
+}  // namespace heapattach

@@ -2,7 +2,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -125,3 +126,5 @@ TEST_CASE("the memory groups of a process are those of its directory and its par
   CHECK(memory_groups("0::/\n", mounts).empty());
   CHECK(memory_groups("", "").empty());
 }
+
+}  // namespace heapattach

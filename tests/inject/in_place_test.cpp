@@ -8,7 +8,7 @@
 
 #include "tests/fakes/scripted_control.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -276,3 +276,5 @@ TEST_CASE(
   CHECK(!used.run().has_value());
   CHECK(used.control.log.empty());
 }
+
+}  // namespace heapattach

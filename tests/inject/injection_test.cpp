@@ -8,7 +8,7 @@
 
 #include "tests/fakes/scripted_control.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -177,3 +177,5 @@ TEST_CASE("a call that the kernel refuses gives its errno and leaves nothing") {
   CHECK(is_as_found(control));
   CHECK(control.is_padding_zero());
 }
+
+}  // namespace heapattach

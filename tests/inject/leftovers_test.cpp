@@ -9,7 +9,7 @@
 #include "inject/in_place.h"
 #include "tests/fakes/fake_memory.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -121,3 +121,5 @@ TEST_CASE("a stub is in use while a thread is in it or may return to it") {
     CHECK(left.is_used(at(kElsewhere, kStack + 0x38)));
   }
 }
+
+}  // namespace heapattach

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("memory that no copy gets is recognised by its flag") {
   const auto ranges = not_copied(
@@ -35,3 +35,5 @@ TEST_CASE("a thread whose stack or thread pointer is in such memory cannot be co
   thread.registers->stack_pointer = {0x1000};
   CHECK(!is_copied(thread, ranges));
 }
+
+}  // namespace heapattach

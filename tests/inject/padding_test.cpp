@@ -7,7 +7,7 @@
 
 #include "tests/fakes/fake_memory.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -122,3 +122,5 @@ TEST_CASE("headers that contradict the map are ignored") {
   }
   CHECK(!padding_of(image, map_of()));
 }
+
+}  // namespace heapattach

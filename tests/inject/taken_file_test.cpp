@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("memory on which another process holds a lease is refused without waiting") {
   const Fd memory(memfd_create("taken", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -42,3 +42,5 @@ TEST_CASE("memory on which another process holds a lease is refused without wait
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
 }
+
+}  // namespace heapattach

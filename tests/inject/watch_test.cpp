@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -53,3 +53,5 @@ TEST_CASE("a clone with room to spare is left alone, and the watch ends on reque
   }
   CHECK(ends == 0);
 }
+
+}  // namespace heapattach

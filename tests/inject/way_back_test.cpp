@@ -6,7 +6,7 @@
 
 #include "tests/fakes/fake_memory.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -114,3 +114,5 @@ TEST_CASE("a thread without a registered or current sequence is in none") {
   CHECK(!rseq_state({}, {0x4010}, memory)->is_inside);
   CHECK(!rseq_state({.area = kArea, .signature = kSignature}, {0x4010}, memory)->is_inside);
 }
+
+}  // namespace heapattach

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("a star matches any characters of a type name") {
   CHECK(matches_glob("Acme::*", "Acme::Order::Line"));
@@ -23,3 +23,5 @@ TEST_CASE("a glob of many stars is matched in bounded time") {
   for (int i = 0; i < 200; ++i) pattern += "*a";
   CHECK_FALSE(matches_glob(pattern + "b", std::string(4000, 'a')));
 }
+
+}  // namespace heapattach

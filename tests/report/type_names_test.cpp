@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -59,3 +59,5 @@ TEST_CASE("the pattern for all types is a name for any heap") {
 }
 
 }  // namespace
+
+}  // namespace heapattach

@@ -7,7 +7,7 @@
 
 #include "symbols/elf/module_contents.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -57,3 +57,5 @@ TEST_CASE("a debug file must have the module's build id or the right checksum") 
   CHECK_FALSE(check_debug_file(elf, "", crc + 1));
   CHECK_FALSE(check_debug_file(elf, "", std::nullopt));
 }
+
+}  // namespace heapattach

@@ -14,7 +14,7 @@
 #include "symbols/elf/file_share.h"
 #include "symbols/elf/module.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -198,3 +198,5 @@ TEST_CASE("a file's stored bytes are counted without its holes") {
   CHECK_FALSE(is_stored(file, 0, 4 << 20));
   CHECK_FALSE(is_stored(file, 4 << 20, 1));
 }
+
+}  // namespace heapattach

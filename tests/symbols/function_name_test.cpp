@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("a C++ function is named as in its source") {
   CHECK(function_name("_ZN3app4Cart3addEi") == "app::Cart::add");
@@ -72,3 +72,5 @@ TEST_CASE("malformed names do no harm") {
     CHECK(function_name(text).size() <= 64);
   }
 }
+
+}  // namespace heapattach

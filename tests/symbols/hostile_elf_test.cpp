@@ -15,7 +15,7 @@
 #include "symbols/elf/elf_file.h"
 #include "symbols/elf/module.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -165,3 +165,5 @@ TEST_CASE("the checksum is that of .gnu_debuglink") {
   const Fd file = file_with(bytes);
   CHECK(debug_link_crc(file).value() == 0xcbf43926);
 }
+
+}  // namespace heapattach

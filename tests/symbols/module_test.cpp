@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 extern "C" {
 __attribute__((noinline, used)) int heapattach_test_marker(int x) {
@@ -77,3 +77,5 @@ TEST_CASE("a file that is not an ELF file is malformed") {
   REQUIRE_FALSE(module);
   CHECK(module.error().kind == ErrorKind::Malformed);
 }
+
+}  // namespace heapattach

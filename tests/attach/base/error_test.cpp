@@ -6,7 +6,7 @@
 
 #include "attach/sandbox/open_file.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("an error reads from the outermost step to the innermost and keeps its kind") {
   const Error error = os_error("PTRACE_SEIZE", ESRCH)
@@ -30,3 +30,5 @@ TEST_CASE(
   CHECK(interrupted.kind == ErrorKind::Interrupted);
   CHECK(interrupted.message() == "interrupted by SIGTERM");
 }
+
+}  // namespace heapattach

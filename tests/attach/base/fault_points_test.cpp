@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("each fault point has a unique name") {
   std::set<std::string_view> names;
@@ -16,3 +16,5 @@ TEST_CASE("each fault point has a unique name") {
   CHECK(fault_point_name(0).empty());
   CHECK(fault_point_name(kFaultPoints + 1).empty());
 }
+
+}  // namespace heapattach

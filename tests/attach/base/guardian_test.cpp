@@ -14,7 +14,8 @@
 #include "attach/base/interrupt.h"
 #include "attach/base/needed_time.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -173,3 +174,5 @@ TEST_CASE("without a guardian all of this has no effect") {
   CHECK(guarded_deadline() == Clock::time_point::max());
   CHECK(check_guarded_time("testing"));
 }
+
+}  // namespace heapattach

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("a search from any guess finds what a search of everything finds") {
   for (int size = 0; size <= 40; ++size) {
@@ -36,3 +36,5 @@ TEST_CASE("a search looks only at what is near a good guess") {
     CHECK(looks <= 8);
   }
 }
+
+}  // namespace heapattach

@@ -10,7 +10,7 @@
 
 #include "attach/base/sanitized.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -112,3 +112,5 @@ TEST_CASE("threads take and give memory at once") {
   for (const int count : is_wrong) CHECK(count == 0);
   drop_spare_memory();
 }
+
+}  // namespace heapattach

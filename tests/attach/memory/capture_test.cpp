@@ -10,7 +10,7 @@
 
 #include "tests/fakes/fake_memory.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -139,3 +139,5 @@ TEST_CASE("an empty arena, and a moved one, are harmless") {
   CHECK(moved.bytes().size() == kPage);
   CHECK_FALSE(Arena::reserve(SIZE_MAX, 0));
 }
+
+}  // namespace heapattach

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("smaps show how much of each mapping is resident") {
   const auto found = parse_smaps(
@@ -43,3 +43,5 @@ TEST_CASE("smaps that make no sense are refused or count as nothing") {
   REQUIRE(huge);
   CHECK(huge->front().resident_bytes == 0);
 }
+
+}  // namespace heapattach

@@ -7,7 +7,7 @@
 
 #include "attach/base/page.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -89,3 +89,5 @@ TEST_CASE("in memory that may stall, only present pages are read") {
   CHECK(unknown.first_part({at + 2 * kPage, 8}).may_stall);
   munmap(mapped, 8 * kPage);
 }
+
+}  // namespace heapattach

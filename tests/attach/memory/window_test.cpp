@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -153,3 +153,5 @@ TEST_CASE("a crash outside a window is a crash, and so is any access in a child"
   munmap(forbidden, kPage);
   CHECK(word_at(window->begin_of(0), 5) == 5);
 }
+
+}  // namespace heapattach

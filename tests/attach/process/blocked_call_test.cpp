@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("a blocked thread shows its call, stack and program counter") {
   const auto call =
@@ -27,3 +27,5 @@ TEST_CASE("a running thread, and garbage, show nothing") {
     CHECK_FALSE(parse_blocked_call(text));
   }
 }
+
+}  // namespace heapattach

@@ -8,7 +8,7 @@
 
 #include "tests/support/temporary_directory.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -43,3 +43,5 @@ TEST_CASE("a text is returned whole if it is not the expected one") {
   }
   CHECK(read_unless(text, text.substr(0, 32'768)) == text.substr(0, 32'768));
 }
+
+}  // namespace heapattach

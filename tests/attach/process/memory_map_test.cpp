@@ -9,7 +9,7 @@
 #include "attach/process/near_mapping.h"
 #include "attach/process/process.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -167,3 +167,5 @@ TEST_CASE("a memory map without mappings means that the process is gone") {
   REQUIRE_FALSE(map);
   CHECK(map.error().kind == ErrorKind::Gone);
 }
+
+}  // namespace heapattach

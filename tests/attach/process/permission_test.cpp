@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -99,3 +99,5 @@ TEST_CASE("root is never advised to run as root") {
     }
   }
 }
+
+}  // namespace heapattach

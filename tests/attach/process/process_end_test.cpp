@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -54,3 +54,5 @@ TEST_CASE("how another's child ended is known while it is a zombie, and perhaps 
   check_end(SIGTERM, "was killed by SIGTERM");
   check_end(SIGUSR1, "exited with status 3");
 }
+
+}  // namespace heapattach

@@ -12,7 +12,7 @@
 
 #include "attach/process/process.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("a thread's number is refused with that of its process") {
   std::promise<pid_t> number;
@@ -84,3 +84,5 @@ TEST_CASE(
   REQUIRE_FALSE(ended.has_value());
   CHECK(ended.error().kind == ErrorKind::Gone);
 }
+
+}  // namespace heapattach

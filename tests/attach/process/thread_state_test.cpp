@@ -6,7 +6,7 @@
 
 #include "attach/process/stat_field.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -71,3 +71,5 @@ TEST_CASE("a stat line that is cut off is malformed") {
   CHECK_FALSE(parse_thread_state("4711 cat S 1"));
   CHECK_FALSE(parse_thread_state(")("));
 }
+
+}  // namespace heapattach

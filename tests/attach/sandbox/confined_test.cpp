@@ -26,7 +26,7 @@
 #include "attach/sandbox/sandbox.h"
 #include "tests/support/temporary_directory.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -241,3 +241,5 @@ TEST_CASE("a directory that is swapped for a link while a file is opened opens n
   CHECK(inside == 200);
   CHECK(wrong == 0);
 }
+
+}  // namespace heapattach

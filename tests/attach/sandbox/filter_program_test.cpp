@@ -9,7 +9,7 @@
 
 #include "attach/arch/system_calls.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -89,3 +89,5 @@ TEST_CASE("a call through another interface of the processor gets the verdict fo
       .nr = SYS_read, .arch = AUDIT_ARCH_I386, .instruction_pointer = 0, .args = {}};
   CHECK(run(filter, other) == kForeign);
 }
+
+}  // namespace heapattach

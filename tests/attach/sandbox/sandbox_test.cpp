@@ -24,7 +24,7 @@
 #include "attach/base/sanitized.h"
 #include "attach/sandbox/fed_worker.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -291,3 +291,5 @@ TEST_CASE("a fed worker that ends early is noticed by whoever feeds it, and by w
   CHECK_FALSE((*worker)->take({&any, 1}));
   std::signal(SIGPIPE, SIG_DFL);
 }
+
+}  // namespace heapattach

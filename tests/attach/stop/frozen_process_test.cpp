@@ -8,7 +8,8 @@
 
 #include "tests/fakes/scripted_tracer.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -344,3 +345,5 @@ TEST_CASE("an untimed call that the stop interrupted continues") {
   CHECK(tracer.script[1].registers_set.has_value() == goes_on);
   if (goes_on) CHECK(tracer.script[1].registers_set->rip == 0x1000);
 }
+
+}  // namespace heapattach

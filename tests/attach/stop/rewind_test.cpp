@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 #include <sys/syscall.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -90,3 +90,5 @@ TEST_CASE("a rewound thread is before its call, in no call, with everything else
   CHECK(again->rdi == 5);
   CHECK(again->r10 == kMinusOne);
 }
+
+}  // namespace heapattach

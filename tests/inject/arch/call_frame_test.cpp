@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -74,3 +74,5 @@ TEST_CASE("texts that the stack might not hold are refused") {
   REQUIRE(!frame.has_value());
   CHECK(frame.error().kind == ErrorKind::Impossible);
 }
+
+}  // namespace heapattach

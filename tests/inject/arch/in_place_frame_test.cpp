@@ -6,7 +6,7 @@
 
 #include "inject/arch/stub.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -100,3 +100,5 @@ TEST_CASE("a function gets room on the stack, which on the first thread grows by
   CHECK(!has_room(MemoryMap({stack}), standing(), frame));
   CHECK(!has_room(MemoryMap(), standing(), frame));
 }
+
+}  // namespace heapattach

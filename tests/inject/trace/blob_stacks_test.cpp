@@ -15,8 +15,7 @@
 
 #include "tests/inject/trace/own_blob.h"
 
-using namespace heapattach;
-using namespace heapattach::trace;
+namespace heapattach::trace {
 
 namespace {
 
@@ -250,3 +249,5 @@ TEST_CASE("a signal handler on another stack may allocate") {
   const std::uint64_t begin = number(stack.data());
   CHECK(records[0].record.rsp - begin < stack.size());
 }
+
+}  // namespace heapattach::trace

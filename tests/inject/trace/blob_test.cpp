@@ -11,8 +11,7 @@
 
 #include "tests/inject/trace/own_blob.h"
 
-using namespace heapattach;
-using namespace heapattach::trace;
+namespace heapattach::trace {
 
 TEST_CASE("the blob records each allocation with its result, size and caller") {
   OwnBlob blob(1);
@@ -218,3 +217,5 @@ TEST_CASE("a ring that the target has overwritten is refused, not followed") {
   CHECK(!blob.ring().front());
   blob.ring().pop();
 }
+
+}  // namespace heapattach::trace

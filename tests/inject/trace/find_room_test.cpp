@@ -4,8 +4,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
-using namespace heapattach::trace;
+namespace heapattach::trace {
 
 namespace {
 
@@ -59,3 +58,5 @@ TEST_CASE("entries too far apart have no room in reach of both") {
   const std::array near = {RemoteAddr{0x10000000000}, RemoteAddr{0x7f0000000000}};
   CHECK(!find_room(map, kBytes, near));
 }
+
+}  // namespace heapattach::trace

@@ -8,8 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-using namespace heapattach;
-using namespace heapattach::trace;
+namespace heapattach::trace {
 
 namespace {
 
@@ -77,3 +76,5 @@ TEST_CASE("the reader of a ring is searched for no longer than the limits allow"
   CHECK(reader_of(target, map, {}, {.all_bytes = kSome}) == 0);
   CHECK(reader_of(target, map, {}, {.time = std::chrono::milliseconds(0)}) == 0);
 }
+
+}  // namespace heapattach::trace

@@ -10,8 +10,7 @@
 #include "inject/trace/thread_table.h"
 #include "tests/fakes/fake_memory.h"
 
-using namespace heapattach;
-using namespace heapattach::trace;
+namespace heapattach::trace {
 
 namespace {
 
@@ -159,3 +158,5 @@ TEST_CASE("data that looks like a table of threads everywhere costs a bounded nu
   CHECK(counted.reads > 50'000);  // the lists were followed
   CHECK(counted.reads < 250'000);
 }
+
+}  // namespace heapattach::trace

@@ -2,7 +2,8 @@
 
 #include "report/analyze/difference.h"
 
-using namespace heapattach::analyze;
+namespace heapattach::analyze {
+
 using heapattach::snapshot::RowChoice;
 using heapattach::snapshot::SortBy;
 
@@ -63,3 +64,5 @@ TEST_CASE("by retained bytes, types with more objects come before those that onl
         "Session String Buffer ");
   CHECK(names(choose_growth(difference, {}, GrowthOrder::ByGrowth)) == "String Session Buffer ");
 }
+
+}  // namespace heapattach::analyze

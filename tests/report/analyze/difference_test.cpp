@@ -11,8 +11,8 @@
 
 #include "tests/support/small_snapshot.h"
 
-using namespace heapattach;
-using namespace heapattach::analyze;
+namespace heapattach::analyze {
+
 using snapshot::CountBy;
 using snapshot::Snapshot;
 
@@ -134,3 +134,5 @@ TEST_CASE("a difference equals that of plain sets, for any snapshots") {
     REQUIRE(found.rows == naive(snapshots));
   }
 }
+
+}  // namespace heapattach::analyze

@@ -9,8 +9,7 @@
 #include "report/format/write/string_formats.h"
 #include "tests/support/small_snapshot.h"
 
-using namespace heapattach;
-using namespace heapattach::snapshot;
+namespace heapattach::snapshot {
 
 namespace {
 
@@ -161,3 +160,5 @@ TEST_CASE("texts are shown quoted, escaped and in part, in JSON too") {
         R"({"text":"a\u001b\"","type":"String","copies":2,"bytes":64,"wasted_bytes":32}]})"
         "\n");
 }
+
+}  // namespace heapattach::snapshot

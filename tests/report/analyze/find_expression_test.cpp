@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
-using namespace heapattach::analyze;
+namespace heapattach::analyze {
 
 namespace {
 
@@ -69,3 +68,5 @@ TEST_CASE("an invalid expression is reported with its column and the text there"
   CHECK(problem("A[@x == ]").find("column 9, at ']': expected a value") != std::string::npos);
   CHECK(problem("A[@x == 1] b").find("nothing may follow") != std::string::npos);
 }
+
+}  // namespace heapattach::analyze

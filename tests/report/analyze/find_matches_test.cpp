@@ -7,8 +7,8 @@
 #include "report/format/write/text_reports.h"
 #include "tests/support/small_snapshot.h"
 
-using namespace heapattach;
-using namespace heapattach::analyze;
+namespace heapattach::analyze {
+
 using snapshot::Snapshot;
 
 namespace {
@@ -135,3 +135,5 @@ TEST_CASE("found objects are written with the address first, and the values of t
         R"("values":{"@user.name":"\"ann\"","@hits":"3"}}]})"
         "\n");
 }
+
+}  // namespace heapattach::analyze

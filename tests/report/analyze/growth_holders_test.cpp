@@ -9,8 +9,8 @@
 
 #include "tests/support/small_snapshot.h"
 
-using namespace heapattach;
-using namespace heapattach::analyze;
+namespace heapattach::analyze {
+
 using snapshot::CountBy;
 using snapshot::Snapshot;
 
@@ -148,3 +148,5 @@ TEST_CASE("without roots or edges, holders are unknown") {
   snapshot.roots.clear();
   CHECK_FALSE(knows_holders(snapshot));
 }
+
+}  // namespace heapattach::analyze

@@ -4,7 +4,7 @@
 
 #include "tests/support/small_snapshot.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -135,3 +135,5 @@ TEST_CASE("of two heaps, only malloc's objects leak, also those that garbage ref
   CHECK(leaks.rows[0].example == 1);
   CHECK_FALSE(leaks.rows[0].is_cycle);
 }
+
+}  // namespace heapattach

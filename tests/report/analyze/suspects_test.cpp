@@ -6,7 +6,8 @@
 #include "report/format/write/text_reports.h"
 #include "tests/support/small_snapshot.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using snapshot::Snapshot;
 
 namespace {
@@ -248,3 +249,5 @@ TEST_CASE("the references to the objects of a type form a graph, and cuts are ma
   CHECK(dot.find("root1 [label=\"global LIST\", shape=oval]") != std::string::npos);
   CHECK(format_graph_json(snapshot, *all).find("\"level\":1") != std::string::npos);
 }
+
+}  // namespace heapattach

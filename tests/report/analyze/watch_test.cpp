@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
-using namespace heapattach::analyze;
+namespace heapattach::analyze {
 
 namespace {
 
@@ -40,3 +39,5 @@ TEST_CASE("unreachable objects do not grow") {
   watch.add(table({{"Foo", 2, 20, false}}));
   CHECK(watch.difference().rows.empty());
 }
+
+}  // namespace heapattach::analyze

@@ -10,7 +10,8 @@
 #include "symbols/unwind/stack_record.h"
 #include "tests/support/small_snapshot.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using snapshot::Snapshot;
 
 namespace {
@@ -413,3 +414,5 @@ TEST_CASE("a tree is one path, whichever way it is shaped; a C++ map is its elem
   CHECK(format_why_text(build.snapshot, last, {}).find("_M_right → … 3 of the same, the last") !=
         std::string::npos);
 }
+
+}  // namespace heapattach

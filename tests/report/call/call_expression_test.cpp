@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -49,3 +49,5 @@ TEST_CASE("an invalid call is refused with the position of the error") {
     if (!call) CHECK(call.error().message().find("--call") == 0);
   }
 }
+
+}  // namespace heapattach

@@ -6,7 +6,8 @@
 
 #include "tests/fakes/fake_memory.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using unwind::FoundBy;
 using unwind::FrameRecord;
 using unwind::StackEnd;
@@ -137,3 +138,5 @@ TEST_CASE("a thread has not moved if its frames and its activity are the same") 
   }
   CHECK(!is_still_there(point, at, memory));
 }
+
+}  // namespace heapattach

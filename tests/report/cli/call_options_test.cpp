@@ -5,7 +5,7 @@
 #include "report/cli/options.h"
 #include "report/format/export/formats.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -96,3 +96,5 @@ TEST_CASE("without a file to keep, a dump becomes a snapshot like any other") {
   REQUIRE(std::get_if<Options>(&exported) != nullptr);
   CHECK(writes<&Format::snapshot>(*std::get<Options>(exported).format));
 }
+
+}  // namespace heapattach

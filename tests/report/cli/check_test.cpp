@@ -9,7 +9,8 @@
 #include "report/format/write/text_reports.h"
 #include "tests/support/temporary_directory.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using snapshot::Examination;
 
 namespace {
@@ -199,3 +200,5 @@ TEST_CASE("the status of --check is that of a snapshot") {
     CHECK(runner.run_on(sample()) == ExitStatus::Output);
   }
 }
+
+}  // namespace heapattach

@@ -18,7 +18,7 @@
 #include "report/cli/text_style.h"
 #include "report/text/human_bytes.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -264,3 +264,5 @@ TEST_CASE("the summary is one line for people") {
   CHECK(human_bytes(1023) == "1023 bytes");
   CHECK(human_bytes(~std::uint64_t{0}) == "16.0 EiB");
 }
+
+}  // namespace heapattach

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -76,3 +76,5 @@ TEST_CASE("sizes have units of 1024") {
   CHECK_FALSE(parse_size("k"));
   CHECK_FALSE(parse_size(" 1"));
 }
+
+}  // namespace heapattach

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("a process is parsed from its line, whatever its name is") {
   const auto plain = parse_listed("4711 (app) S 12 4711 4711 0 -1");
@@ -44,3 +44,5 @@ TEST_CASE("a listing includes our parent and excludes ourselves") {
   }
   CHECK(has_parent);
 }
+
+}  // namespace heapattach

@@ -6,7 +6,7 @@
 #include "report/format/export/formats.h"
 #include "tests/support/small_snapshot.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -52,3 +52,5 @@ TEST_CASE("a condition that holds for one of several processes decides the statu
   CHECK(run_all_of({NoHeap, Complete, Gone}) == NoHeap);
   CHECK(run_all_of({Complete, Complete}) == Complete);
 }
+
+}  // namespace heapattach

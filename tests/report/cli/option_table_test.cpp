@@ -11,7 +11,7 @@
 #include "report/cli/help.h"
 #include "report/cli/report_table.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -216,3 +216,5 @@ TEST_CASE("the version also has a short option") {
   CHECK(shown({"-V"}).starts_with("heapattach "));
   CHECK(shown({"-V"}) == shown({"--version"}));
 }
+
+}  // namespace heapattach

@@ -11,7 +11,7 @@
 
 #include "report/format/export/formats.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -354,3 +354,5 @@ TEST_CASE("--live is for samples, and not with -q") {
   CHECK(wrong({"trace", "--live", "-q", "4711"}).find("-q") != std::string::npos);
   CHECK(wrong({"count", "--live", "4711"}).find("--live is for") != std::string::npos);
 }
+
+}  // namespace heapattach

@@ -13,7 +13,8 @@
 #include "tests/support/small_snapshot.h"
 #include "tests/support/temporary_directory.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using snapshot::Snapshot;
 
 namespace {
@@ -189,3 +190,5 @@ TEST_CASE("strings without their texts are an error") {
   CHECK(runner.run(Report::Strings, {sessions(1)}) == ExitStatus::Complete);
   CHECK(runner.told(R"("strings":0)"));
 }
+
+}  // namespace heapattach

@@ -9,7 +9,8 @@
 #include "tests/support/small_snapshot.h"
 #include "tests/support/temporary_directory.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using snapshot::Snapshot;
 
 namespace {
@@ -194,3 +195,5 @@ TEST_CASE("a partial heap is written, with the status for partial") {
   CHECK(runner.run_on(snapshot) == ExitStatus::Partial);
   CHECK(runner.report().find("\"complete\":false") != std::string::npos);
 }
+
+}  // namespace heapattach

@@ -14,7 +14,7 @@
 #include "tests/support/small_trace.h"
 #include "tests/support/temporary_directory.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -258,3 +258,5 @@ TEST_CASE("options that do not suit a trace are refused") {
 }
 
 }  // namespace
+
+}  // namespace heapattach

@@ -5,7 +5,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
+
 using snapshot::Hold;
 
 namespace {
@@ -89,3 +90,5 @@ TEST_CASE("no attempt is made after the deadline") {
   CHECK(late.error().kind == ErrorKind::Timeout);
   CHECK(script.holds.size() == 1);
 }
+
+}  // namespace heapattach

@@ -4,8 +4,7 @@
 
 #include "report/collect/frame_finder.h"
 
-using namespace heapattach;
-using namespace heapattach::snapshot;
+namespace heapattach::snapshot {
 
 namespace {
 
@@ -146,3 +145,5 @@ TEST_CASE("frames share locations, and fibers with equal frames share a stack") 
   CHECK(place.inlined[0].file == "a.c");
   CHECK(snapshot.places[thread.frames[1].place].at.function == "");
 }
+
+}  // namespace heapattach::snapshot

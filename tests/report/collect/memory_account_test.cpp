@@ -4,8 +4,7 @@
 
 #include "attach/base/page.h"
 
-using namespace heapattach;
-using namespace heapattach::snapshot;
+namespace heapattach::snapshot {
 
 namespace {
 
@@ -75,3 +74,5 @@ TEST_CASE("the kernel's total is kept, whatever it reports about single pages") 
   seen.used = {{RemoteAddr{0x10000}, kPage}};
   CHECK(account_for(seen).total.resident_bytes == heap.mapping.resident_bytes);
 }
+
+}  // namespace heapattach::snapshot

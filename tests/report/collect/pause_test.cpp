@@ -2,7 +2,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach::snapshot;
+namespace heapattach::snapshot {
+
 using namespace std::chrono_literals;
 
 TEST_CASE("auto freezes if that is short, and clones if it is not") {
@@ -18,3 +19,5 @@ TEST_CASE("auto freezes if no clone is possible") {
   const PauseEstimate estimate{.freeze = 900ms, .clone = 60ms, .clone_obstacle = "no memory"};
   CHECK(choose_hold(estimate, std::nullopt) == Hold::Freeze);
 }
+
+}  // namespace heapattach::snapshot

@@ -5,7 +5,8 @@
 #include "symbols/boehm/churn.h"
 #include "tests/fakes/captured_heap.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using snapshot::StaleWords;
 
 namespace {
@@ -84,3 +85,5 @@ TEST_CASE("stacks that cannot be read or have no time are passed over, and the l
   stale.read(stacks, memory, {});
   CHECK(stale.words().bytes.size() == 16);
 }
+
+}  // namespace heapattach

@@ -4,8 +4,7 @@
 
 #include "tests/support/small_snapshot.h"
 
-using namespace heapattach;
-using namespace heapattach::snapshot;
+namespace heapattach::snapshot {
 
 namespace {
 
@@ -178,3 +177,5 @@ TEST_CASE("by holder, buffers count towards the type that they belong to") {
   CHECK(by_holder.rows[0] == CountRow{"Array(String)", 2, 96, true});
   CHECK(by_holder.bytes == by_type.bytes);
 }
+
+}  // namespace heapattach::snapshot

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach::snapshot;
+namespace heapattach::snapshot {
 
 namespace {
 
@@ -94,3 +94,5 @@ TEST_CASE("a missing part and missing types are reported") {
   CHECK(found.remarks[0].find("10 % of the bytes have no type") != std::string::npos);
   CHECK(found.remarks[1] == "b.jsonl is partial: it ends early");
 }
+
+}  // namespace heapattach::snapshot

@@ -8,7 +8,7 @@
 
 #include "report/redact/library_names.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -159,3 +159,5 @@ TEST_CASE("of a Ruby program, the names of Ruby's own classes stay") {
   CHECK_FALSE(is_library_symbol("$secret", Language::Ruby));
   CHECK_FALSE(is_library_type("Thread::Mutex", Language::Other));
 }
+
+}  // namespace heapattach

@@ -12,8 +12,7 @@
 #include "tests/support/memory_sink.h"
 #include "tests/support/small_snapshot.h"
 
-using namespace heapattach;
-using namespace heapattach::snapshot;
+namespace heapattach::snapshot {
 
 namespace {
 
@@ -144,3 +143,5 @@ TEST_CASE("a redacted snapshot is not redacted again") {
   CHECK_FALSE(redact(snapshot, Placeholders(snapshot.header.build_id, Language::Crystal)));
   CHECK(lines_of(snapshot) == once);
 }
+
+}  // namespace heapattach::snapshot

@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
-using namespace heapattach::stacks;
+namespace heapattach::stacks {
 
 namespace {
 
@@ -215,3 +214,5 @@ TEST_CASE("nothing is wrong with a program that waits for its clients") {
   CHECK(remark_of(report) == "");
   CHECK(remark_of({}) == "");
 }
+
+}  // namespace heapattach::stacks

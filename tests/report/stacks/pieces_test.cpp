@@ -14,8 +14,7 @@
 #include "report/stacks/system_calls.h"
 #include "tests/fakes/fake_memory.h"
 
-using namespace heapattach;
-using namespace heapattach::stacks;
+namespace heapattach::stacks {
 
 namespace {
 
@@ -161,3 +160,5 @@ TEST_CASE("system calls are shown with their arguments") {
   CHECK(describe({4711, {}}, memory, descriptors) == "system call 4711()");
   CHECK(describe({SYS_read, {~std::uint64_t{0}}}, memory, descriptors) == "read(-1)");
 }
+
+}  // namespace heapattach::stacks

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("a radix sort sorts as any sort does") {
   std::mt19937_64 random(20);
@@ -22,3 +22,5 @@ TEST_CASE("a radix sort sorts as any sort does") {
     }
   }
 }
+
+}  // namespace heapattach

@@ -12,8 +12,7 @@
 #include "tests/support/memory_sink.h"
 #include "tests/support/temporary_directory.h"
 
-using namespace heapattach;
-using namespace heapattach::stacks;
+namespace heapattach::stacks {
 
 namespace {
 
@@ -182,3 +181,5 @@ TEST_CASE("code of a program that was built in another directory is its own, gli
     CHECK_FALSE(stacks::is_own_code("take_job", file, no_crystal));
   }
 }
+
+}  // namespace heapattach::stacks

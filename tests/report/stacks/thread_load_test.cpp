@@ -2,7 +2,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 
 namespace {
@@ -31,3 +32,5 @@ TEST_CASE("two observations of a thread in quick succession give no load") {
   CHECK(!stacks::load_between(seen_at(1000ms, 0ms, 0ms), seen_at(1099ms, 99ms, 0ms), 0ms));
   CHECK(!stacks::load_between(seen_at(1000ms, 0ms, 0ms), seen_at(1200ms, 99ms, 0ms), 110ms));
 }
+
+}  // namespace heapattach

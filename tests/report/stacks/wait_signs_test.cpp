@@ -1,12 +1,11 @@
 // What the functions on a fiber's stack say that it waits for: the stacks of several releases of
 // Crystal, written as the walk gives them.
 
-#include <doctest/doctest.h>
-
 #include "report/stacks/wait_signs.h"
 
-using namespace heapattach;
-using namespace heapattach::stacks;
+#include <doctest/doctest.h>
+
+namespace heapattach::stacks {
 
 namespace {
 
@@ -347,3 +346,5 @@ TEST_CASE(
         WaitKind::Thread);
   CHECK(told({place("poll", ""), caller, place("getaddrinfo", "")}) == WaitKind::Unknown);
 }
+
+}  // namespace heapattach::stacks

@@ -13,8 +13,7 @@
 #include "report/stacks/polling_events.h"
 #include "tests/fakes/fake_memory.h"
 
-using namespace heapattach;
-using namespace heapattach::stacks;
+namespace heapattach::stacks {
 
 namespace {
 
@@ -324,3 +323,5 @@ TEST_CASE("the children of a process are read as numbers") {
   CHECK(read_children("12 4711 ") == std::set<pid_t>{12, 4711});
   CHECK(read_children("").empty());
 }
+
+}  // namespace heapattach::stacks

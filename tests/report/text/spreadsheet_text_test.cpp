@@ -4,7 +4,7 @@
 
 #include "report/format/write/count_formats.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("a text that a spreadsheet would take for a formula gets an apostrophe") {
   for (const char* text : {"=cmd|' /C calc'!A0", "+Type", "-Type", "@SUM(A1)", "\t=1", "\r=1"}) {
@@ -26,3 +26,5 @@ TEST_CASE("types in CSV and TSV are never formulas, and numbers are unchanged") 
         "objects,bytes,type\r\n1,48,\"'=HYPERLINK(\"\"http://x\"\")\"\r\n");
   CHECK(format_count_tsv(table) == "objects\tbytes\ttype\n1\t48\t'=HYPERLINK(\"http://x\")\n");
 }
+
+}  // namespace heapattach

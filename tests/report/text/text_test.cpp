@@ -7,7 +7,7 @@
 #include "report/text/terminal_text.h"
 #include "symbols/text/utf8.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -69,3 +69,5 @@ TEST_CASE("no raw control byte reaches a terminal") {
     }
   }
 }
+
+}  // namespace heapattach

@@ -9,8 +9,7 @@
 #include "report/trace/live_samples.h"
 #include "tests/support/small_trace.h"
 
-using namespace heapattach;
-using namespace heapattach::trace;
+namespace heapattach::trace {
 
 namespace {
 
@@ -123,3 +122,5 @@ TEST_CASE("live samples are those that were added and not removed") {
 }
 
 }  // namespace
+
+}  // namespace heapattach::trace

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach::trace;
+namespace heapattach::trace {
 
 namespace {
 
@@ -81,3 +81,5 @@ TEST_CASE("ten million events of a busy program fit into 200 MB") {
 }
 
 }  // namespace
+
+}  // namespace heapattach::trace

@@ -7,8 +7,7 @@
 #include "tests/support/small_snapshot.h"
 #include "tests/support/small_trace.h"
 
-using namespace heapattach;
-using namespace heapattach::trace;
+namespace heapattach::trace {
 
 namespace {
 
@@ -51,3 +50,5 @@ TEST_CASE("what a snapshot after a trace does not find alive is dead") {
 }
 
 }  // namespace
+
+}  // namespace heapattach::trace

@@ -13,7 +13,7 @@
 #include "attach/base/fd.h"
 #include "attach/process/thread_state.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -88,3 +88,5 @@ TEST_CASE("a stopped program runs on when a signal of the terminal ends what sta
 }
 
 }  // namespace
+
+}  // namespace heapattach

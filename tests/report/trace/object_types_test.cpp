@@ -6,8 +6,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
-using namespace heapattach::trace;
+namespace heapattach::trace {
 
 namespace {
 
@@ -113,3 +112,5 @@ TEST_CASE("an object that points to a vtable is of that class, or of one that is
   CHECK_FALSE(look(0, 0));
   CHECK_FALSE(types.type_of({4, 0}, numbers({0x6010})));
 }
+
+}  // namespace heapattach::trace

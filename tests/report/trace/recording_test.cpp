@@ -9,8 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-using namespace heapattach;
-using namespace heapattach::trace;
+namespace heapattach::trace {
 
 namespace {
 
@@ -149,3 +148,5 @@ TEST_CASE("a record of the future is one of now") {
   REQUIRE(events.size() == 1);
   CHECK(events[0].time_ns <= monotonic_ns() - all.began);
 }
+
+}  // namespace heapattach::trace

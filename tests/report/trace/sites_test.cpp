@@ -4,8 +4,7 @@
 
 #include "tests/support/small_trace.h"
 
-using namespace heapattach;
-using namespace heapattach::trace;
+namespace heapattach::trace {
 
 namespace {
 
@@ -178,3 +177,5 @@ TEST_CASE("a frame without a function has the name of its file, or its address")
 }
 
 }  // namespace
+
+}  // namespace heapattach::trace

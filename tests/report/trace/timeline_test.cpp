@@ -7,8 +7,7 @@
 #include "report/trace/cells.h"
 #include "tests/support/small_trace.h"
 
-using namespace heapattach;
-using namespace heapattach::trace;
+namespace heapattach::trace {
 
 namespace {
 
@@ -66,3 +65,5 @@ TEST_CASE("a trace without a duration has no timeline") {
 }
 
 }  // namespace
+
+}  // namespace heapattach::trace

@@ -11,8 +11,7 @@
 #include "tests/fakes/own_memory.h"
 #include "tests/inject/trace/own_blob.h"
 
-using namespace heapattach;
-using namespace heapattach::trace;
+namespace heapattach::trace {
 
 namespace {
 
@@ -214,3 +213,5 @@ TEST_CASE("an address that is allocated again ends the object that was there") {
   CHECK(at.type() == "");
   CHECK(second != 0);
 }
+
+}  // namespace heapattach::trace

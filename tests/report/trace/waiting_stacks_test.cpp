@@ -4,7 +4,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
+
 using namespace std::chrono_literals;
 using trace::WaitingStacks;
 
@@ -60,3 +61,5 @@ TEST_CASE("few stacks say nothing about how long many take") {
   for (std::size_t i = 0; i < 2 * WaitingStacks::kLeast; ++i) stacks.add(stack_of(0));
   CHECK(stacks.batch().size() == WaitingStacks::kLeast);
 }
+
+}  // namespace heapattach

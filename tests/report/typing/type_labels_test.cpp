@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
-using namespace heapattach::snapshot;
+namespace heapattach::snapshot {
 
 namespace {
 
@@ -39,3 +38,5 @@ TEST_CASE("a class without any information has no label") {
   CHECK(label_of({}).empty());
   CHECK(label_of({{}, {kMalloc}, {place("", "", 0)}}).empty());
 }
+
+}  // namespace heapattach::snapshot

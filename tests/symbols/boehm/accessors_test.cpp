@@ -14,8 +14,7 @@
 #include "symbols/elf/module.h"
 #include "tests/fakes/own_memory.h"
 
-using namespace heapattach;
-using namespace heapattach::boehm;
+namespace heapattach::boehm {
 
 namespace {
 
@@ -174,3 +173,5 @@ TEST_CASE("a function of another shape teaches no layout") {
   CHECK_FALSE(reader.read_counter(RemoteAddr{0x1000}));
   CHECK_FALSE(reader.read_constant(RemoteAddr{0x2000}));
 }
+
+}  // namespace heapattach::boehm

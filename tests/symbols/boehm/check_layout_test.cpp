@@ -4,8 +4,7 @@
 
 #include "tests/fakes/fake_gc_heap.h"
 
-using namespace heapattach;
-using namespace heapattach::boehm;
+namespace heapattach::boehm {
 
 namespace {
 
@@ -125,3 +124,5 @@ TEST_CASE("a block in a file's memory does not fit") {
   REQUIRE_FALSE(fit);
   CHECK(fit.error().message().find("anonymous") != std::string::npos);
 }
+
+}  // namespace heapattach::boehm

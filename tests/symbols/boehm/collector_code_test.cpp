@@ -11,8 +11,7 @@
 #include "symbols/elf/function_ranges.h"
 #include "tests/fakes/fake_memory.h"
 
-using namespace heapattach;
-using namespace heapattach::boehm;
+namespace heapattach::boehm {
 
 namespace {
 
@@ -110,3 +109,5 @@ TEST_CASE("a function for more roots that the program has set is known from the 
     CHECK(has_replaced_hook(*code, memory));
   }
 }
+
+}  // namespace heapattach::boehm

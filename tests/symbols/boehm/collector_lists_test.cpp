@@ -8,7 +8,7 @@
 #include "symbols/boehm/kinds.h"
 #include "tests/fakes/fake_memory.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -120,3 +120,5 @@ TEST_CASE("the mark stacks of threads that mark in parallel are found by their n
   CHECK(lists[0].start > stack);
   CHECK(lists[0].end() < stack + 0x20000);
 }
+
+}  // namespace heapattach

@@ -6,8 +6,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
-using namespace heapattach;
-using namespace heapattach::boehm;
+namespace heapattach::boehm {
 
 TEST_CASE("debug information gives the compiler's layout") {
   for (const std::string version : {"4", "5"}) {
@@ -43,3 +42,5 @@ TEST_CASE("a file without the collector's debug information is unsupported") {
   REQUIRE_FALSE(found);
   CHECK(found.error().kind == ErrorKind::Unsupported);
 }
+
+}  // namespace heapattach::boehm

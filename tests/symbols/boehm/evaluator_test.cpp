@@ -6,8 +6,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
-using namespace heapattach::boehm;
+namespace heapattach::boehm {
 
 namespace {
 
@@ -120,3 +119,5 @@ TEST_CASE("random code is followed within bounds and does no harm") {
   }
   CHECK(returned > 0);
 }
+
+}  // namespace heapattach::boehm

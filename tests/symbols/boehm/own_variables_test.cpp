@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
-using namespace heapattach::boehm;
+namespace heapattach::boehm {
 
 TEST_CASE("the collector's variables are those between the first and the last known one") {
   const std::vector<Symbol> symbols = {{"GC_mine", {0x1000}, 8, false},  // of the program
@@ -17,3 +16,5 @@ TEST_CASE("the collector's variables are those between the first and the last kn
   CHECK(range_of_own(std::vector<Symbol>{{"GC_mine", {0x1000}, 8, false}}).bytes == 0);
   CHECK(range_of_own({}).bytes == 0);
 }
+
+}  // namespace heapattach::boehm

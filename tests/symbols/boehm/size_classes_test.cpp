@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach::boehm;
+namespace heapattach::boehm {
 
 // What GC_size() reports in a program whose first object above 384 bytes has the first size.
 TEST_CASE("a slot may hold each request of its size class, whatever came first") {
@@ -29,3 +29,5 @@ TEST_CASE("an object of more than half a block has a slot of its own size") {
   CHECK(may_hold_request(4096, 4090));
   CHECK_FALSE(may_hold_request(8192, 4096));
 }
+
+}  // namespace heapattach::boehm

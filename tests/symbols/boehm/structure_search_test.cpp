@@ -6,8 +6,7 @@
 #include "symbols/elf/module_contents.h"
 #include "tests/fakes/fake_gc_heap.h"
 
-using namespace heapattach;
-using namespace heapattach::boehm;
+namespace heapattach::boehm {
 
 namespace {
 
@@ -96,3 +95,5 @@ TEST_CASE("a program without a collector is unsupported, and the error lists wha
   CHECK(found.error().message().find("GC_size") != std::string::npos);
   CHECK(found.error().message().find("list of blocks") != std::string::npos);
 }
+
+}  // namespace heapattach::boehm

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("all ways to extract an index from an address are one expression") {
   ExprPool pool;
@@ -50,3 +50,5 @@ TEST_CASE("bits that cannot be set make no difference") {
   CHECK(pool.shift_right(half, 32) == pool.constant(0));
   CHECK(pool.unknown() != pool.unknown());
 }
+
+}  // namespace heapattach

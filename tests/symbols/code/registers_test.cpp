@@ -6,8 +6,7 @@
 #include "symbols/code/arch/registers_x86_64.h"
 #include "symbols/code/disassembler.h"
 
-using namespace heapattach;
-using namespace heapattach::x86_64;
+namespace heapattach::x86_64 {
 
 TEST_CASE("each part of a general register is known by its number and width") {
   const auto is = [](unsigned reg, unsigned number, unsigned bytes, bool is_high = false) {
@@ -42,3 +41,5 @@ TEST_CASE("code of an unknown processor is refused") {
   REQUIRE_FALSE(other);
   CHECK(other.error().kind == ErrorKind::Unsupported);
 }
+
+}  // namespace heapattach::x86_64

@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
-using namespace heapattach::crystal;
+namespace heapattach::crystal {
 
 namespace {
 
@@ -203,3 +202,5 @@ TEST_CASE("bytes that are not code make no site and do no harm") {
   CHECK(code.sites().empty());
   CHECK(Code{}.sites().empty());
 }
+
+}  // namespace heapattach::crystal

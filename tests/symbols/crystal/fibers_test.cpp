@@ -9,8 +9,7 @@
 #include "symbols/crystal/fiber_list.h"
 #include "tests/fakes/fake_memory.h"
 
-using namespace heapattach;
-using namespace heapattach::crystal;
+namespace heapattach::crystal {
 
 namespace {
 
@@ -328,3 +327,5 @@ TEST_CASE("following a list that changes, or is a cycle, comes to an end") {
   fibers.word(1, 0) = 7;  // not a fiber any more
   CHECK(listed_from(fibers, {fibers.at(0)}).size() == 2);
 }
+
+}  // namespace heapattach::crystal

@@ -4,8 +4,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
-using namespace heapattach::crystal;
+namespace heapattach::crystal {
 
 namespace {
 
@@ -216,3 +215,5 @@ TEST_CASE("a type without a name may be an Array, and its objects show it") {
   CHECK_FALSE(is_array({7, 3, 40, 0, 0x1000}, 32));             // a smaller buffer
   CHECK_FALSE(is_array({7, 0, 0x94cdf5e0, 0x7f, 0x1000}, 32));  // a pointer
 }
+
+}  // namespace heapattach::crystal

@@ -9,8 +9,7 @@
 #include "symbols/crystal/allocators.h"
 #include "tests/fakes/fake_memory.h"
 
-using namespace heapattach;
-using namespace heapattach::crystal;
+namespace heapattach::crystal {
 
 namespace {
 
@@ -122,3 +121,5 @@ TEST_CASE("the table names classes that no function is named after") {
   CHECK(find(*scan, 2)->known_from ==
         std::vector{KnownFrom::TypeIdSymbol, KnownFrom::ClassNameTable, KnownFrom::AllocationSite});
 }
+
+}  // namespace heapattach::crystal

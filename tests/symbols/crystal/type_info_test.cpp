@@ -9,8 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-using namespace heapattach;
-using namespace heapattach::crystal;
+namespace heapattach::crystal {
 
 namespace {
 
@@ -215,3 +214,5 @@ TEST_CASE("a missing file, a directory, and a file that is far too large are ref
   CHECK(huge.error().kind == ErrorKind::Malformed);
   CHECK(says(huge.error().message(), "1024 MiB"));
 }
+
+}  // namespace heapattach::crystal

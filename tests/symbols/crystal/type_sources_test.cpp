@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-using namespace heapattach::crystal;
+namespace heapattach::crystal {
 
 namespace {
 
@@ -118,3 +118,5 @@ TEST_CASE("a text may hold several lists") {
   CHECK(lists->front().front().name == "Macro");
   CHECK(lists->back().front().name == "String");
 }
+
+}  // namespace heapattach::crystal

@@ -4,7 +4,7 @@
 
 #include "symbols/crystal/type_names.h"
 
-using namespace heapattach::crystal;
+namespace heapattach::crystal {
 
 namespace {
 
@@ -104,3 +104,5 @@ TEST_CASE("a symbol that does not name exactly one class shows nothing") {
     CHECK(class_returned_by(symbol).empty());
   }
 }
+
+}  // namespace heapattach::crystal

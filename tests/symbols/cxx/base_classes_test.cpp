@@ -12,7 +12,7 @@
 
 #include "tests/fakes/own_memory.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace base_classes_test {
 
@@ -53,3 +53,5 @@ TEST_CASE("a class is a base if the type_info of another one says so") {
   CHECK(bases.contains(prefix + "Virtual"));
   CHECK_FALSE(bases.contains(prefix + "Leaf"));
 }
+
+}  // namespace heapattach

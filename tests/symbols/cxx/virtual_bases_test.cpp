@@ -7,8 +7,7 @@
 #include "symbols/types/model_checks.h"
 #include "tests/support/type_model_builder.h"
 
-using namespace heapattach;
-using namespace heapattach::types;
+namespace heapattach::types {
 
 namespace {
 
@@ -92,3 +91,5 @@ TEST_CASE("classes that are virtual bases of each other come to an end") {
   CHECK(diamond.place({40, 0, kTypeInfo.value, 0, 0, minus(40), kTypeInfo.value, 0}) ==
         "Part at 40");
 }
+
+}  // namespace heapattach::types

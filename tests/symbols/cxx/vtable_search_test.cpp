@@ -18,7 +18,7 @@
 #include "tests/fakes/fake_memory.h"
 #include "tests/fakes/own_memory.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -180,3 +180,5 @@ TEST_CASE("a type_info is one only if all of it is") {
   words.put_name(kName, "*N12_GLOBAL__N_16HiddenE");
   CHECK(name_of({kPlain, kName}) == "N12_GLOBAL__N_16HiddenE");
 }
+
+}  // namespace heapattach

@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
-using namespace heapattach::cxx;
+namespace heapattach::cxx {
 
 TEST_CASE("a vtable's symbol names its class") {
   CHECK(class_of_vtable("_ZTV3Foo") == "Foo");
@@ -64,3 +63,5 @@ TEST_CASE("a vtable that was found without a symbol counts where no symbol says 
   CHECK_FALSE(names.name_of(0x3008).has_value());
   CHECK(names.found_bases() == std::set<std::string>{"Foo"});
 }
+
+}  // namespace heapattach::cxx

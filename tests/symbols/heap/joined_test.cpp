@@ -10,7 +10,7 @@
 #include "symbols/heap/ranges.h"
 #include "tests/fakes/fake_gc_heap.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -282,3 +282,5 @@ TEST_CASE("the collector's memory are its blocks in use and free, and the rest m
   CHECK(heap::without({RemoteAddr{0x11000}, 0x1000}, memory).empty());
   CHECK(heap::without({RemoteAddr{0x20000}, 0x1000}, memory).size() == 1);
 }
+
+}  // namespace heapattach

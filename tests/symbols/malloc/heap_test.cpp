@@ -6,7 +6,7 @@
 #include "symbols/heap/heap.h"
 #include "tests/fakes/fake_malloc_heap.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -313,3 +313,5 @@ TEST_CASE("roots are all private memory but malloc's own and what is below a sta
                                     {RemoteAddr{0x40f80}, 0x1080}};
   CHECK(found == expected);
 }
+
+}  // namespace heapattach

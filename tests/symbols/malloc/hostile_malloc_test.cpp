@@ -8,7 +8,7 @@
 #include "symbols/malloc/heap.h"
 #include "tests/fakes/fake_malloc_heap.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -67,3 +67,5 @@ TEST_CASE("a mapped chunk does not reach into an arena's heap") {
   CHECK(heap->index.blocks.size() == 4);
   check_disjoint(*heap, fake.capture());
 }
+
+}  // namespace heapattach

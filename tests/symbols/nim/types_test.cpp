@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -77,3 +77,5 @@ TEST_CASE("Nim's sequences are named after what is in them, and types of one nam
   CHECK_FALSE(model[stranger].members.front().is_base);
   CHECK_FALSE(nim::describe_bases(model));
 }
+
+}  // namespace heapattach

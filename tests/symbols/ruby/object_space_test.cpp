@@ -10,7 +10,7 @@
 
 #include "tests/fakes/fake_ruby.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -143,3 +143,5 @@ TEST_CASE("two matching object spaces are refused; one that is referenced twice 
   ruby.put_at(ruby.place() - 16, ruby.second_space());
   CHECK(has(ruby.misfit(), "two matching object spaces"));
 }
+
+}  // namespace heapattach

@@ -10,7 +10,7 @@
 
 #include "tests/fakes/fake_ruby.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -159,3 +159,5 @@ TEST_CASE("a structure of C code has the words that are objects, and is known on
   CHECK(references_of(ruby, data).extent == ruby::Extent::Whole);
   CHECK(references_of(ruby, data).references.empty());
 }
+
+}  // namespace heapattach

@@ -16,7 +16,7 @@
 #include "symbols/ruby/heap_pages.h"
 #include "tests/fakes/fake_ruby.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -273,3 +273,5 @@ TEST_CASE("whatever a word of Ruby's structures is, reading them ends") {
   CHECK(ruby::read_threads(ruby.machine, ruby.memory));
   CHECK(heap_of(ruby));
 }
+
+}  // namespace heapattach

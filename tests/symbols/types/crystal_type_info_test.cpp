@@ -6,8 +6,7 @@
 #include "symbols/crystal/type_info.h"
 #include "symbols/types/model_checks.h"
 
-using namespace heapattach;
-using namespace heapattach::types;
+namespace heapattach::types {
 
 namespace {
 
@@ -135,3 +134,5 @@ TEST_CASE("endlessly nested type names do no harm") {
                   name));
   CHECK(field(model, "A", "@p").shape == Shape::Pointer);
 }
+
+}  // namespace heapattach::types

@@ -6,7 +6,7 @@
 
 #include "tests/symbols/types/typed_program.h"
 
-using namespace heapattach::types;
+namespace heapattach::types {
 
 namespace {
 
@@ -73,3 +73,5 @@ TEST_CASE("a variable is named with its scopes") {
     CHECK(names.of_variable(dwarf.variable("order")) == "order");
   }
 }
+
+}  // namespace heapattach::types

@@ -6,8 +6,7 @@
 
 #include "tests/symbols/types/typed_program.h"
 
-using namespace heapattach;
-using namespace heapattach::types;
+namespace heapattach::types {
 
 namespace {
 
@@ -222,3 +221,5 @@ TEST_CASE("a file without debug information gives no types and a note") {
   CHECK(model.empty());
   CHECK(model.notes == Lines{"no debug information"});
 }
+
+}  // namespace heapattach::types

@@ -8,8 +8,7 @@
 #include "tests/symbols/types/file_bytes.h"
 #include "tests/symbols/types/typed_program.h"
 
-using namespace heapattach;
-using namespace heapattach::types;
+namespace heapattach::types {
 
 // Debug information that is damaged or made to harm. Whatever is in it, reading it ends, and the
 // resulting model can be walked.
@@ -105,3 +104,5 @@ TEST_CASE("damaged debug information costs the types, not the caller") {
     CHECK(read(bytes, true).empty());
   }
 }
+
+}  // namespace heapattach::types

@@ -9,8 +9,7 @@
 #include "tests/symbols/types/file_bytes.h"
 #include "tests/symbols/types/typed_program.h"
 
-using namespace heapattach;
-using namespace heapattach::types;
+namespace heapattach::types {
 
 // The other files of debug information, damaged: whatever is in them, reading ends, and the
 // resulting model can be walked.
@@ -112,3 +111,5 @@ TEST_CASE("any of their bytes may be wrong") {
     }
   }
 }
+
+}  // namespace heapattach::types

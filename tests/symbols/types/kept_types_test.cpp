@@ -16,8 +16,7 @@
 #include "tests/symbols/types/cache_in.h"
 #include "tests/symbols/types/typed_program.h"
 
-using namespace heapattach;
-using namespace heapattach::types;
+namespace heapattach::types {
 
 namespace {
 
@@ -160,3 +159,5 @@ TEST_CASE("types are read again and kept again if a kept file is damaged") {
   }
   CHECK(types_of(program, &cache).say("from the cache"));
 }
+
+}  // namespace heapattach::types

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach::types;
+namespace heapattach::types {
 
 namespace {
 
@@ -99,3 +99,5 @@ TEST_CASE("a type that contains itself and an array without elements end a word'
   known.model[list].bytes = 16;
   CHECK(member_path(known.model, list, 8).empty());
 }
+
+}  // namespace heapattach::types

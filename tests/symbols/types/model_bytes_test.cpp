@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
-using namespace heapattach::types;
+namespace heapattach::types {
 
 namespace {
 
@@ -73,3 +72,5 @@ TEST_CASE("wrong bytes in a model do no harm") {
     }
   }
 }
+
+}  // namespace heapattach::types

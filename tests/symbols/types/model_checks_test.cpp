@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
-using namespace heapattach::types;
+namespace heapattach::types {
 
 namespace {
 
@@ -115,3 +114,5 @@ TEST_CASE("a merge completes undescribed types") {
   CHECK(into[ours].bytes == 24);
   CHECK(into.disagreements.empty());
 }
+
+}  // namespace heapattach::types

@@ -9,8 +9,7 @@
 #include "tests/symbols/types/file_bytes.h"
 #include "tests/symbols/types/typed_program.h"
 
-using namespace heapattach;
-using namespace heapattach::types;
+namespace heapattach::types {
 
 // Debug information that is spread over several files: split units, packages of them, and what dwz
 // moved to a supplementary file.
@@ -146,3 +145,5 @@ TEST_CASE("what dwz moved to a supplementary file is read there") {
   const Bytes other = bytes_of(whole_of(split_programs("cxx", false).front()));
   CHECK(has_note(read_with(program, other), "its build id differs"));
 }
+
+}  // namespace heapattach::types

@@ -20,8 +20,7 @@
 #include "tests/support/temporary_directory.h"
 #include "tests/symbols/types/cache_in.h"
 
-using namespace heapattach;
-using namespace heapattach::types;
+namespace heapattach::types {
 
 namespace {
 
@@ -352,3 +351,5 @@ TEST_CASE("the oldest files are removed when the cache is full") {
   CHECK_FALSE(cache.store({"e.types", "key"}, std::vector<std::byte>(4000)));
   CHECK(fs::exists(path_of('d')));
 }
+
+}  // namespace heapattach::types

@@ -12,8 +12,7 @@
 #include "symbols/elf/module_contents.h"
 #include "tests/support/temporary_directory.h"
 
-using namespace heapattach;
-using namespace heapattach::types;
+namespace heapattach::types {
 
 // Debug information that is well formed but describes the impossible, or far too much.
 namespace {
@@ -304,3 +303,5 @@ TEST_CASE("a debug link with a directory in it is not followed") {
     CHECK(debug_candidates(*elf, "/opt/app/bin/app", {}).empty());
   }
 }
+
+}  // namespace heapattach::types

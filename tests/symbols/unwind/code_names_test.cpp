@@ -14,8 +14,7 @@
 #include "tests/symbols/unwind/inputs/known_stack.h"
 #include "tests/symbols/unwind/own_stack.h"
 
-using namespace heapattach;
-using namespace heapattach::unwind;
+namespace heapattach::unwind {
 
 namespace {
 
@@ -90,3 +89,5 @@ TEST_CASE("compressed symbols are unpacked, up to a limit") {
   CHECK(unpack_xz({}, 100).empty());
   CHECK(MiniSymbols(nullptr).at(0x1000).empty());
 }
+
+}  // namespace heapattach::unwind

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach::unwind;
+namespace heapattach::unwind {
 
 TEST_CASE("code in a range that another one interrupts still belongs to it") {
   CodeRanges ranges;
@@ -23,3 +23,5 @@ TEST_CASE("code in a range that another one interrupts still belongs to it") {
 TEST_CASE("without ranges there is no code") {
   CHECK_FALSE(CodeRanges().at(0x1000));
 }
+
+}  // namespace heapattach::unwind

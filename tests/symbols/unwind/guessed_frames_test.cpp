@@ -13,8 +13,7 @@
 #include "tests/symbols/unwind/inputs/known_stack.h"
 #include "tests/symbols/unwind/own_stack.h"
 
-using namespace heapattach;
-using namespace heapattach::unwind;
+namespace heapattach::unwind {
 
 namespace {
 
@@ -151,3 +150,5 @@ TEST_CASE("a function with a frame pointer is recognised by its first instructio
   CHECK(begins(&known_without_tables));
   CHECK_FALSE(begins(&known_without_frame));
 }
+
+}  // namespace heapattach::unwind

@@ -7,8 +7,7 @@
 
 #include "tests/fakes/fake_memory.h"
 
-using namespace heapattach;
-using namespace heapattach::unwind;
+namespace heapattach::unwind {
 
 namespace {
 
@@ -88,3 +87,5 @@ TEST_CASE("an endless expression is abandoned") {
   CHECK_FALSE(place.follow({op(DW_OP_lit1, 0, 0), op(DW_OP_skip, minus(4), 1)}));
   CHECK_FALSE(place.follow({op(DW_OP_skip, 100, 0), op(DW_OP_lit1, 0, 3)}));
 }
+
+}  // namespace heapattach::unwind

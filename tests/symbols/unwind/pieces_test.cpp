@@ -7,8 +7,7 @@
 
 #include "tests/symbols/types/typed_program.h"
 
-using namespace heapattach;
-using namespace heapattach::unwind;
+namespace heapattach::unwind {
 
 namespace {
 
@@ -82,3 +81,5 @@ TEST_CASE("a piece that is not a whole pointer is ignored") {
     CHECK(pointer_in(dwarf, "count", 0) == "");
   }
 }
+
+}  // namespace heapattach::unwind

@@ -7,8 +7,7 @@
 #include "symbols/unwind/arch/signal_return.h"
 #include "tests/fakes/fake_memory.h"
 
-using namespace heapattach;
-using namespace heapattach::unwind;
+namespace heapattach::unwind {
 
 namespace {
 
@@ -84,3 +83,5 @@ TEST_CASE("only a frame that a handler returns from continues on another stack")
     CHECK(target.stacks().empty());
   }
 }
+
+}  // namespace heapattach::unwind

@@ -4,8 +4,7 @@
 
 #include "symbols/unwind/local_types.h"
 
-using namespace heapattach;
-using namespace heapattach::unwind;
+namespace heapattach::unwind {
 
 namespace {
 
@@ -130,3 +129,5 @@ TEST_CASE("a variable's type that the model does not know adds nothing") {
   }
   CHECK(model.types().size() <= size + 1);
 }
+
+}  // namespace heapattach::unwind

@@ -11,8 +11,7 @@
 #include "tests/symbols/unwind/inputs/known_stack.h"
 #include "tests/symbols/unwind/own_stack.h"
 
-using namespace heapattach;
-using namespace heapattach::unwind;
+namespace heapattach::unwind {
 
 namespace {
 
@@ -227,3 +226,5 @@ TEST_CASE("a suspended fiber has its registers on its stack") {
   CHECK_FALSE(state->at(0));
   CHECK_FALSE(suspended_fiber(memory, at + 8));
 }
+
+}  // namespace heapattach::unwind

@@ -8,8 +8,7 @@
 #include "inject/trace/arch/jump.h"
 #include "inject/trace/blob.h"
 
-using namespace heapattach;
-using namespace heapattach::trace;
+namespace heapattach::trace {
 
 namespace {
 
@@ -123,3 +122,5 @@ TEST_CASE("a target out of reach is refused") {
   CHECK(!move_entry(*disassembler, code({0x48, 0x8b, 0x05, 0, 1, 0, 0}), kEntry,
                     RemoteAddr{0x200000000}));
 }
+
+}  // namespace heapattach::trace

@@ -11,8 +11,7 @@
 #include "tests/report/format/export/hostile_snapshot.h"
 #include "tests/support/memory_sink.h"
 
-using namespace heapattach;
-using namespace heapattach::snapshot;
+namespace heapattach::snapshot {
 
 namespace {
 
@@ -254,3 +253,5 @@ TEST_CASE("an object without room for a head grows by at most a head in a heap d
   CHECK(dump.by_class.at("Pair") == std::pair<std::uint64_t, std::uint64_t>(2, 64));
   CHECK(dump.by_class.at("[LBuffer;").second == std::uint64_t{3} << 20);
 }
+
+}  // namespace heapattach::snapshot

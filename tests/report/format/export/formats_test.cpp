@@ -8,7 +8,7 @@
 
 #include "report/cli/report_table.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("each format can be chosen for some report, and its name is clear in each") {
   std::set<const Format*> chosen;
@@ -39,3 +39,5 @@ TEST_CASE(
     CHECK((formats.front()->read_by == ReadBy::People) == !is_for_programs);
   }
 }
+
+}  // namespace heapattach

@@ -9,8 +9,7 @@
 #include "tests/support/memory_sink.h"
 #include "tests/support/small_snapshot.h"
 
-using namespace heapattach;
-using namespace heapattach::snapshot;
+namespace heapattach::snapshot {
 
 namespace {
 
@@ -138,3 +137,5 @@ TEST_CASE("an object too large for 32 bits becomes several nodes whose sizes add
   REQUIRE(find_format("heapsnapshot")->snapshot(build.snapshot, sink, {}));
   CHECK(sink.text.find("(rest of Large)") != std::string::npos);
 }
+
+}  // namespace heapattach::snapshot

@@ -12,8 +12,8 @@
 #include "tests/report/format/export/hostile_snapshot.h"
 #include "tests/support/memory_sink.h"
 
-using namespace heapattach;
-using namespace heapattach::snapshot;
+namespace heapattach::snapshot {
+
 using simdjson::dom::element;
 
 namespace {
@@ -276,3 +276,5 @@ TEST_CASE("a page has objects to inspect: fields, values, referrers and roots") 
   CHECK(report.rows("types").size() == 2);
   CHECK(array_of(report.data["own"]).size() == 2);
 }
+
+}  // namespace heapattach::snapshot

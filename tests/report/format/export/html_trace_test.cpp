@@ -11,7 +11,8 @@
 #include "tests/support/small_snapshot.h"
 #include "tests/support/small_trace.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using simdjson::dom::element;
 
 namespace {
@@ -111,3 +112,5 @@ TEST_CASE("a page of a heap with a trace has the same number for a type in both"
 }
 
 }  // namespace
+
+}  // namespace heapattach

@@ -13,8 +13,8 @@
 #include "tests/report/format/export/hostile_snapshot.h"
 #include "tests/support/memory_sink.h"
 
-using namespace heapattach;
-using namespace heapattach::snapshot;
+namespace heapattach::snapshot {
+
 using simdjson::dom::element;
 
 namespace {
@@ -328,3 +328,5 @@ TEST_CASE("a compressed export unpacks to the plain one") {
     CHECK(unpacked(sink.text) == (format->name == "pprof" ? unpacked(plain) : plain));
   }
 }
+
+}  // namespace heapattach::snapshot

@@ -5,7 +5,7 @@
 #include "tests/support/memory_sink.h"
 #include "tests/support/small_trace.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -123,3 +123,5 @@ TEST_CASE("a profile for pprof is compressed") {
 }
 
 }  // namespace
+
+}  // namespace heapattach

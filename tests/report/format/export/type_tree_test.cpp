@@ -6,8 +6,7 @@
 
 #include "tests/support/small_snapshot.h"
 
-using namespace heapattach;
-using namespace heapattach::snapshot;
+namespace heapattach::snapshot {
 
 namespace {
 
@@ -119,3 +118,5 @@ TEST_CASE("a snapshot without objects, without edges or without roots still make
   global(build, "X", 0);
   CHECK(by_path(make_type_tree(build.snapshot)) == Paths{{"static data;X;A", {1, 32}}});
 }
+
+}  // namespace heapattach::snapshot

@@ -19,7 +19,8 @@
 #include "tests/support/small_snapshot.h"
 #include "tests/support/temporary_directory.h"
 
-using namespace heapattach;
+namespace heapattach {
+
 using snapshot::Snapshot;
 
 namespace {
@@ -356,3 +357,5 @@ TEST_CASE("a file that unpacks to far more than any snapshot is not read to its 
   CHECK_MESSAGE(found.error().message().find("unpacks to more than") != std::string::npos,
                 found.error().message());
 }
+
+}  // namespace heapattach

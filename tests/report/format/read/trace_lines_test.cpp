@@ -11,7 +11,7 @@
 #include "tests/support/small_trace.h"
 #include "tests/support/temporary_directory.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -148,3 +148,5 @@ TEST_CASE("a trace cut short by the deadline is marked so in its end record") {
 }
 
 }  // namespace
+
+}  // namespace heapattach

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -92,3 +92,5 @@ TEST_CASE("totals are below the rows, for people alone") {
   CHECK(markdown_of(all).ends_with("| 1004 | | all legs |\n| 1004 | -2041 | all pets |\n"));
   CHECK(csv_of(all) == csv_of(grid(two)));
 }
+
+}  // namespace heapattach

@@ -4,7 +4,8 @@
 
 #include <doctest/doctest.h>
 
-using namespace heapattach;
+namespace heapattach {
+
 using snapshot::CountTable;
 
 namespace {
@@ -217,3 +218,5 @@ TEST_CASE("OpenMetrics has retained bytes on request") {
                   "40000\n# TYPE heapattach_objects gauge\n") != std::string::npos);
   CHECK(text.find("heapattach_heap_bytes{pid=\"4711\"} 131072\n") != std::string::npos);
 }
+
+}  // namespace heapattach

@@ -6,7 +6,7 @@
 
 #include "tests/support/small_snapshot.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -117,3 +117,5 @@ TEST_CASE("the answer comes before the table: what is new, how much it retains, 
             .find("1. 1000 Session retain 96000 bytes; there were fewer before\n") !=
         std::string::npos);
 }
+
+}  // namespace heapattach

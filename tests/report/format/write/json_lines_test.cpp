@@ -14,8 +14,7 @@
 #include "tests/support/memory_sink.h"
 #include "tests/support/small_snapshot.h"
 
-using namespace heapattach;
-using namespace heapattach::snapshot;
+namespace heapattach::snapshot {
 
 namespace {
 
@@ -305,3 +304,5 @@ TEST_CASE("an interruption ends the writing") {
   REQUIRE_FALSE(result);
   CHECK(result.error().kind == ErrorKind::Interrupted);
 }
+
+}  // namespace heapattach::snapshot

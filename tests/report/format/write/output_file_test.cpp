@@ -15,7 +15,7 @@
 
 #include "tests/support/temporary_directory.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -266,3 +266,5 @@ TEST_CASE("a name is made of pid, host and time, and cannot contain a path") {
   CHECK(expand_name("dir/100%%-%x-%", 1, "h", "t") == "dir/100%-%x-%");
   CHECK(expand_name("dir/%h", 1, "../../etc", "t") == "dir/.._.._etc");
 }
+
+}  // namespace heapattach

@@ -5,7 +5,7 @@
 
 #include "tests/support/small_trace.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 namespace {
 
@@ -105,3 +105,5 @@ TEST_CASE("places that differ only in their types are one line of MemProf's") {
 }
 
 }  // namespace
+
+}  // namespace heapattach

@@ -2,8 +2,7 @@
 
 #include "report/format/write/text_reports.h"
 
-using namespace heapattach;
-using namespace heapattach::stacks;
+namespace heapattach::stacks {
 
 namespace {
 
@@ -209,3 +208,5 @@ TEST_CASE("a thread of Ruby's has its Ruby frames first, as text, JSON and folde
   CHECK(says(format_stacks_folded(report),
              "app;thread app;<main> (app.rb);handle (app.rb);sleep (app\\x1b.rb) 1\n"));
 }
+
+}  // namespace heapattach::stacks

@@ -6,7 +6,7 @@
 
 #include "report/text/terminal_text.h"
 
-using namespace heapattach;
+namespace heapattach {
 
 TEST_CASE("a long text is cut at the terminal's width and nowhere else") {
   Table table({"bytes", "type"});
@@ -56,3 +56,5 @@ TEST_CASE("numbers are digits for programs, and for people what they read fastes
   const TextStyle exact{.with_separators = true};
   CHECK(bytes_cell(1234567, exact) == "1,234,567");
 }
+
+}  // namespace heapattach
