@@ -38,10 +38,9 @@ class LeakSearch {
  public:
   LeakSearch(const Snapshot& snapshot, const LeakOptions& options)
       : snapshot_(snapshot), is_left_(snapshot.objects.size()) {
-    const bool has_both = snapshot.header.malloc.has_value();
     for (ObjectIndex i = 0; i < snapshot.objects.size(); ++i) {
       const Object& object = snapshot.objects[i];
-      if (has_both && object.of_malloc == 0) continue;
+      if (snapshot.kind_of(object).is_collected) continue;
       ++found_.allocated;
       if (object.is_reachable != 0) continue;
       is_left_[i] = options.confirmed_by == nullptr ||

@@ -35,7 +35,7 @@ struct Leaks {
   std::uint64_t leaks = 0;
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t allocated = 0;        // objects of malloc, leaked or not
+  std::uint64_t allocated = 0;        // objects that can leak, leaked or not
   std::uint64_t ignored_objects = 0;  // left out of all of these
   std::uint64_t ignored_bytes = 0;
   std::uint64_t unconfirmed_objects = 0;  // out of reach, but not in the earlier snapshot
@@ -49,8 +49,9 @@ struct LeakOptions {
   const snapshot::Snapshot* confirmed_by = nullptr;
 };
 
-// The snapshot must have its edges and its unreachable objects. Only malloc's objects leak: the
-// collector frees its own. What only those lead to that it will free, is the root of a leak.
+// The snapshot must have its edges and its unreachable objects. In a heap with a collector nothing
+// leaks, because the collector frees it. An allocation that only such garbage references is the
+// root of a leak.
 [[nodiscard]] Leaks find_leaks(const snapshot::Snapshot& snapshot, const LeakOptions& options = {});
 
 }  // namespace heapattach::analyze

@@ -13,7 +13,7 @@ namespace heapattach::analyze {
 namespace {
 
 using snapshot::Root;
-using snapshot::RootKind;
+using snapshot::RootWord;
 
 bool is_collector_module(std::string_view module) {
   return module.starts_with("libgc.so");
@@ -80,21 +80,19 @@ const snapshot::Stack* RootQualities::stack_of(const Root& root) const {
 }
 
 RootQuality RootQualities::of(const Root& root) {
-  switch (root.kind) {
-    case RootKind::Global:
+  const snapshot::RootKindRow& kind = snapshot::root_kind(root.kind);
+  switch (kind.word) {
+    case RootWord::InVariable:
       if (is_collector_module(root.module) || is_loader_module(root.module) ||
           snapshot::is_collector_variable(root.symbol)) {
         return RootQuality::Collector;
       }
-      return root.symbol.empty() ? RootQuality::Memory : RootQuality::Variable;
-    case RootKind::ThreadLocal:
-    case RootKind::Uncollectable: return RootQuality::Variable;
-    case RootKind::Finalizer: return RootQuality::Collector;
-    case RootKind::Stack:
-    case RootKind::Register:
-    case RootKind::Fiber: return on_stack(root);
+      return root.symbol.empty() ? RootQuality::Memory : kind.quality;
+    case RootWord::OnStack:
+    case RootWord::InRegister: return on_stack(root);
+    case RootWord::Elsewhere: break;
   }
-  return RootQuality::Leftover;
+  return kind.quality;
 }
 
 RootQuality RootQualities::on_stack(const Root& root) {

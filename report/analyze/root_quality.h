@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <unordered_map>
@@ -12,24 +11,8 @@
 
 namespace heapattach::analyze {
 
-// How well a root explains why an object is alive, the best first. The collector scans stacks word
-// by word, so words left by a call that returned long ago keep objects alive just as variables do,
-// but variables are what a reader looks for. A path from a better root is shown even if a path from
-// a worse root is shorter. Globals and locals have the same quality: the shorter path is shown
-// first, and of paths of the same length, the one from the global (RootOrder).
-enum class RootQuality : std::uint8_t {
-  Variable,         // a global, class variable or live local with a name; an uncollectable object
-  LibraryVariable,  // a local of the C++ library, such as what a container holds while it grows
-  Memory,           // static memory without a name
-  Word,             // a word or register of a frame of the program's own code
-  RuntimeWord,      // the same for a frame of a library that the program called, or for an unknown
-                    // frame; a variable in a frame of the collector, the loader or an idle thread
-  Collector,        // a variable of the collector or the loader, a table of finalizers
-  Leftover,  // a word below the stack pointer, or in a frame of the collector, the loader or an
-             // idle thread of the language's runtime
-};
-
-inline constexpr std::size_t kRootQualities = 7;
+using snapshot::kRootQualities;
+using snapshot::RootQuality;
 
 // Determines the quality of roots. Borrows the snapshot, and caches its results about stacks.
 class RootQualities {

@@ -18,23 +18,14 @@ namespace heapattach::analyze {
 namespace {
 
 using snapshot::Root;
-using snapshot::RootKind;
+using snapshot::RootWord;
 using snapshot::Snapshot;
 
 // Among roots of one quality.
 int rank_of(const Root& root) {
-  if (root.kind == RootKind::Global) return 0;
-  if (!root.variable.empty()) return 1;  // a local
-  switch (root.kind) {
-    case RootKind::Global: return 0;
-    case RootKind::ThreadLocal: return 2;
-    case RootKind::Uncollectable: return 3;
-    case RootKind::Fiber: return 4;
-    case RootKind::Stack: return 5;
-    case RootKind::Register: return 6;
-    case RootKind::Finalizer: return 7;
-  }
-  return 8;
+  const snapshot::RootKindRow& kind = snapshot::root_kind(root.kind);
+  const bool is_local = kind.word != RootWord::InVariable && !root.variable.empty();
+  return is_local ? 1 : kind.rank;
 }
 
 const snapshot::Thread* thread_of(const Snapshot& snapshot, const Root& root) {
@@ -68,7 +59,7 @@ std::optional<RootFrame> frame_on(const Snapshot& snapshot,
 }
 
 std::string thread_in_words(const Snapshot& snapshot, const Root& root) {
-  if (!root.thread) return "a thread";
+  if (!root.thread) return std::string(snapshot::root_kind(root.kind).one);
   const snapshot::Thread* const thread = thread_of(snapshot, root);
   const bool has_name = thread != nullptr && !thread->name.empty();
   return fmt::format("thread {}{}{}", *root.thread, has_name ? " " : "",
@@ -76,7 +67,6 @@ std::string thread_in_words(const Snapshot& snapshot, const Root& root) {
 }
 
 std::string fiber_in_words(const Snapshot& snapshot, const Root& root) {
-  if (!root.fiber) return "a fiber";
   const snapshot::Fiber* const fiber = fiber_of(snapshot, root);
   if (fiber == nullptr || fiber->name.empty()) return fmt::format("fiber {:#x}", *root.fiber);
   return fmt::format("fiber {} ({:#x})", fiber->name, fiber->address);
@@ -114,11 +104,8 @@ const snapshot::Fiber* fiber_on_thread(const Snapshot& snapshot, const Root& roo
 // "thread 4711 worker, frame 3 handle_request (src/app.cr:55), variable session"; if the frame is
 // unknown, "stack of thread 4711 worker at 0x7ffd…".
 std::string stack_in_words(const Snapshot& snapshot, const Root& root) {
-  std::string whose =
-      root.kind == RootKind::Stack || root.thread ? thread_in_words(snapshot, root) : std::string();
-  if (root.kind == RootKind::Fiber || root.fiber) {
-    whose += (whose.empty() ? "" : ", ") + fiber_in_words(snapshot, root);
-  }
+  std::string whose = root.thread || !root.fiber ? thread_in_words(snapshot, root) : std::string();
+  if (root.fiber) whose += (whose.empty() ? "" : ", ") + fiber_in_words(snapshot, root);
   const snapshot::Fiber* const running = root.fiber ? nullptr : fiber_on_thread(snapshot, root);
   if (running != nullptr && !running->name.empty()) {
     whose += fmt::format(", fiber {} ({:#x})", running->name, running->address);
@@ -211,26 +198,24 @@ std::optional<RootFrame> frame_of(const Snapshot& snapshot, const Root& root) {
 }
 
 std::string root_in_words(const Snapshot& snapshot, const Root& root) {
-  switch (root.kind) {
-    case RootKind::Global: {
+  const snapshot::RootKindRow& kind = snapshot::root_kind(root.kind);
+  switch (kind.word) {
+    case RootWord::InVariable: {
       const std::string text =
           global_in_words(root, root.variable.empty() ? root.symbol : root.variable);
       return root.symbol.empty() ? fmt::format("{} at {:#x}", text, root.address) : text;
     }
-    case RootKind::ThreadLocal: return "a thread's own variable";
-    case RootKind::Uncollectable: return "allocated as uncollectable";
-    case RootKind::Finalizer: return "kept for a finalizer";
-    case RootKind::Register: return register_in_words(snapshot, root);
-    case RootKind::Stack:
-    case RootKind::Fiber: return stack_in_words(snapshot, root);
+    case RootWord::InRegister: return register_in_words(snapshot, root);
+    case RootWord::OnStack: return stack_in_words(snapshot, root);
+    case RootWord::Elsewhere: break;
   }
-  return "a root";
+  return std::string(kind.one);
 }
 
 RootInWords same_in_words(const Root& root) {
-  const bool is_variable = !root.variable.empty();
-  const bool is_on_stack = root.kind == RootKind::Stack || root.kind == RootKind::Fiber;
-  const bool has_name = is_on_stack ? is_variable : !root.symbol.empty();
+  const RootWord word = snapshot::root_kind(root.kind).word;
+  const std::string& name = word == RootWord::OnStack ? root.variable : root.symbol;
+  const bool has_name = word == RootWord::Elsewhere || !name.empty();
   return {root.to,     root.kind,  root.thread,  root.fiber,    root.symbol,
           root.module, root.frame, root.inlined, root.variable, has_name ? 0 : root.address};
 }
@@ -251,20 +236,11 @@ bool is_leftover(const Snapshot& snapshot, const Root& root) {
 RootKinds::RootKinds(const Snapshot& snapshot) : snapshot_(snapshot), qualities_(snapshot) {}
 
 std::string RootKinds::in_words(const Root& root) {
-  std::string_view where;
-  std::string_view at = "on";
-  switch (root.kind) {
-    case RootKind::Global: return global_in_words(root, root.symbol);
-    case RootKind::ThreadLocal: return "threads' own variables";
-    case RootKind::Uncollectable: return "uncollectable objects";
-    case RootKind::Finalizer: return "finalizers";
-    case RootKind::Register:
-      where = "registers of threads";
-      at = "in";
-      break;
-    case RootKind::Stack: where = "stacks of threads"; break;
-    case RootKind::Fiber: where = "stacks of fibers"; break;
-  }
+  const snapshot::RootKindRow& kind = snapshot::root_kind(root.kind);
+  const std::string_view where = kind.all;
+  const std::string_view at = kind.word == RootWord::InRegister ? "in" : "on";
+  if (kind.word == RootWord::InVariable) return global_in_words(root, root.symbol);
+  if (kind.word == RootWord::Elsewhere) return std::string(where);
   if (qualities_.of(root) == analyze::RootQuality::Leftover) {
     return fmt::format("leftover words {} {}", at, where);
   }

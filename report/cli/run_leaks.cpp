@@ -1,5 +1,6 @@
 // --leaks: what is in use, but out of the program's reach.
 
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -19,8 +20,8 @@ using snapshot::Snapshot;
 
 // Why nothing can be said about leaks; empty if something can.
 std::string why_no_verdict(const Snapshot& snapshot) {
-  const auto& collector = snapshot.header.collector;
-  if (!snapshot.header.malloc && (!collector || !collector->is_malloc())) {
+  if (std::all_of(snapshot.heaps.begin(), snapshot.heaps.end(),
+                  [](const snapshot::Heap& heap) { return heap.kind().is_collected; })) {
     return "no leaks: this heap has a garbage collector, which frees what nothing references. "
            "--suspects and --diff show what the program keeps without need; --heap both shows what "
            "it leaked of malloc's memory";

@@ -11,20 +11,21 @@ namespace {
 
 using snapshot::Snapshot;
 
-// The account of one of the heaps.
-std::optional<snapshot::HeapAccount> heap_of(const Snapshot& snapshot,
-                                             const std::optional<snapshot::Collector>& collector) {
-  if (!collector || !collector->heap_bytes || !collector->free_bytes) return std::nullopt;
+// The account of heap number `number`.
+std::optional<snapshot::HeapAccount> account_of(const Snapshot& snapshot, std::size_t number) {
+  const snapshot::Heap& from = snapshot.heaps[number];
+  if (!from.heap_bytes || !from.free_bytes) return std::nullopt;
   snapshot::HeapAccount heap;
-  const bool is_beside = snapshot.header.malloc && collector->is_malloc();
+  heap.kind = &from.kind();
   snapshot.for_each_alike([&](const snapshot::Object& object, std::uint64_t count) {
-    if ((object.of_malloc != 0) != is_beside) return;
+    if (object.heap != number) return;
     (object.is_reachable != 0 ? heap.live : heap.unreachable) += count * snapshot.bytes_of(object);
   });
-  heap.heap = *collector->heap_bytes;
-  heap.malloc = collector->malloc;
-  const std::uint64_t free = std::min(*collector->free_bytes, heap.heap);
-  heap.unmapped = std::min(collector->unmapped_bytes.value_or(0), free);
+  heap.heap = *from.heap_bytes;
+  heap.facts = from.facts;
+  heap.remark = from.remark;
+  const std::uint64_t free = std::min(*from.free_bytes, heap.heap);
+  heap.unmapped = std::min(from.unmapped_bytes.value_or(0), free);
   heap.free = free - heap.unmapped;
   // A heap read without a freeze may contradict itself: the difference is at least 0.
   const std::uint64_t in_use = heap.heap - free;
@@ -40,13 +41,11 @@ SummaryReport report_of(const TakenSummary& taken) {
   report.pid = header.pid;
   report.exe = header.exe;
   report.captured = header.captured;
-  report.summary.heap = heap_of(taken.snapshot, header.collector);
-  report.summary.malloc_heap = heap_of(taken.snapshot, header.malloc);
-  // A program with a collector uses malloc, too: its libraries do.
-  const bool is_of_collector = header.collector && !header.collector->is_malloc();
-  if (taken.memory && is_of_collector && !header.malloc && header.runtime != "ruby") {
-    report.tip = "what is in malloc's heap: --heap both (of glibc's malloc)";
+  const auto& heaps = taken.snapshot.heaps;
+  for (std::size_t i = 0; i < heaps.size(); ++i) {
+    report.summary.heaps.push_back(account_of(taken.snapshot, i));
   }
+  if (taken.memory && heaps.size() == 1) report.tip = heaps.front().kind().tip;
   if (taken.memory) report.summary.memory = account_for(*taken.memory);
   report.complete = taken.snapshot.complete;
   report.reason = taken.snapshot.reason;

@@ -110,12 +110,12 @@ HeapFacts heap_facts(const Target& target) {
   heap.heap_bytes = now.heap_bytes.value_or(0);
   heap.free_bytes = std::min(heap.heap_bytes, now.free_bytes.value_or(0));
   if (target.is_malloc) {
-    // Where its heap is shows only when it is copied.
-    heap.is_malloc = true;
+    heap.kind = &kMallocsHeap;
+    heap.is_resident = true;
     heap.heap_bytes = resident_bytes(target).value_or(0);
     if (const Module* libc = find_malloc(target.modules)) heap.module = libc->name();
   } else {
-    heap.has_malloc = target.is_both || has_malloc(target);
+    if (target.is_both || has_malloc(target)) heap.beside.push_back(&kMallocsHeap);
   }
   heap.collections = now.collections;
   heap.is_collecting = now.collecting.value_or(false);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "report/collect/take_options.h"
+#include "report/model/heaps.h"
 
 namespace heapattach::snapshot {
 
@@ -16,10 +17,12 @@ struct Obstacle {
   std::string reason;
 };
 
-// Facts about the target's heap, from its collector's counters, and how the collector is read.
+// Facts about the target's heap, from its own counters, and how they are read.
 struct HeapFacts {
-  bool is_malloc = false;   // there is no collector; heap_bytes is what is resident
-  bool has_malloc = false;  // --heap both would read malloc's heap, too
+  const HeapKind* kind = &kCollectorsHeap;  // never null
+  std::vector<const HeapKind*> beside;      // the other heaps that --heap both would read, too
+  bool is_resident =
+      false;  // where the heap is shows only in a copy; heap_bytes is what is resident
   std::string module;
   std::string version;  // empty: unknown
   std::string layout;   // how it was learned, as in the header of a snapshot

@@ -48,26 +48,33 @@ std::string start_time(const Process& process) {
   return rfc3339(WallClock::time_point(std::chrono::seconds(boot_seconds + since_boot)), false);
 }
 
-Collector account_of(const glibc::Account& malloc) {
+Heap account_of(const glibc::Account& malloc) {
   using glibc::ArenaAccount;
-  Collector account;
-  account.name = kMalloc;
+  Heap account;
+  account.name = kMallocsHeap.name;
   account.layout = name_of(boehm::Layout::Source::Structure);
   account.heap_bytes = malloc.heap_bytes();
   account.free_bytes = malloc.free_bytes();
   account.unmapped_bytes = 0;
-  account.malloc = {.arenas = malloc.arenas.size(),
-                    .in_bins = malloc.sum(&ArenaAccount::free),
-                    .in_fast_bins = malloc.sum(&ArenaAccount::fast),
-                    .in_caches = malloc.sum(&ArenaAccount::cached),
-                    .at_top = malloc.sum(&ArenaAccount::top),
-                    .mapped_chunks = malloc.mapped_chunks,
-                    .mapped_bytes = malloc.mapped_bytes};
+  // As mallinfo2() counts.
+  account.facts = {
+      {"arenas", {}, malloc.arenas.size()},
+      {"bin_bytes", "free, between what is in use (fragmentation)",
+       malloc.sum(&ArenaAccount::free)},
+      {"fast_bin_bytes", "free, in fast bins", malloc.sum(&ArenaAccount::fast)},
+      {"cache_bytes", "free, in the caches of threads", malloc.sum(&ArenaAccount::cached)},
+      {"top_bytes", "free, at the ends of arenas", malloc.sum(&ArenaAccount::top)},
+      {"mapped_allocations", {}, malloc.mapped_chunks},
+      {"mapped_allocation_bytes", {}, malloc.mapped_bytes}};
+  account.remark =
+      fmt::format("{} arena{}; {} bytes of the heap are {} mapped allocation{}",
+                  malloc.arenas.size(), malloc.arenas.size() == 1 ? "" : "s", malloc.mapped_bytes,
+                  malloc.mapped_chunks, malloc.mapped_chunks == 1 ? "" : "s");
   return account;
 }
 
-Collector account_of(const Target& target, const HeldHeap& held) {
-  Collector account;
+Heap account_of(const Target& target, const HeldHeap& held) {
+  Heap account;
   account.version = target.collector.version;
   account.layout = name_of(target.collector.layout.source);
   account.collecting = held.counters.collecting;
@@ -125,8 +132,8 @@ void fill_header(const Target& target,
   if (held.is_held && !target.core) {
     header.pause_ms = std::chrono::duration<double, std::milli>(held.freeze.pause).count();
   }
-  header.collector = target.is_malloc ? account_of(held.malloc->account) : account_of(target, held);
-  if (target.is_both) header.malloc = account_of(held.malloc->account);
+  if (!target.is_malloc) snapshot.heaps.push_back(account_of(target, held));
+  if (held.malloc) snapshot.heaps.push_back(account_of(held.malloc->account));
   header.runtime = target.runtime;
   header.live_only = !options.with_unreachable;
 }

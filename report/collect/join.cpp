@@ -178,11 +178,13 @@ void join_edges(const JoinSources& from, Snapshot& snapshot) {
 }
 
 void name_by_size(Snapshot& snapshot) {
-  const bool has_both = snapshot.header.malloc.has_value();
+  std::vector<bool> is_named;
+  for (const Heap& heap : snapshot.heaps) is_named.push_back(heap.kind().is_named_by_size);
+  if (std::find(is_named.begin(), is_named.end(), true) == is_named.end()) return;
   const auto first = static_cast<TypeIndex>(snapshot.types.size());
   std::vector<bool> used(snapshot.sizes.size());
   const auto name = [&](Object& object) {
-    if (!Naming::is_unknown(object.type) || (has_both && object.of_malloc == 0)) return;
+    if (!Naming::is_unknown(object.type) || !is_named[object.heap]) return;
     object.type = first + object.size_class;
     used[object.size_class] = true;
   };

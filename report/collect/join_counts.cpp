@@ -18,8 +18,8 @@ class Tally {
  public:
   void add(const Object& object, std::uint64_t count = 1) {
     const std::uint64_t key = std::uint64_t{object.type} << 32 |
-                              std::uint64_t{object.size_class} << 2 |
-                              std::uint64_t{object.of_malloc} << 1 | object.is_reachable;
+                              std::uint64_t{object.size_class} << 5 |
+                              std::uint64_t{object.heap} << 1 | object.is_reachable;
     Recent& recent = recent_[(key ^ key >> 32) % recent_.size()];
     if (recent.group == nullptr || recent.key != key) {
       recent = {key, &groups_.try_emplace(key, Alike{object, 0}).first->second};

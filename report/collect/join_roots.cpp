@@ -92,12 +92,6 @@ void name_frame(const RootSources& from, const heap::RootRange& range, RemoteAdd
   take(from.frames.at(range.thread, range.thread != 0 ? 0 : range.fiber, at, *word), root);
 }
 
-// The name of the root of an allocation that only garbage of the collector references.
-constexpr const char* kGarbage = "(garbage of the collector)";
-
-// … and of one that only the kernel references.
-constexpr const char* kSignalStack = "(signal stack)";
-
 // Adds the roots of one heap.
 class RootList {
  public:
@@ -145,19 +139,12 @@ class RootList {
     }
   }
 
-  // An object whose root is not in the process's memory.
-  void add_named(const char* symbol, heap::ObjectRef to) {
-    Root root;
-    root.symbol = symbol;
-    add(std::move(root), to);
-  }
-
   // The words of an object that is not listed, as if they were a root.
   void add_words_of(heap::ObjectRef garbage) {
     if (from_.order.index_of(garbage)) return;
     heap_.for_each_edge(garbage, [&](std::uint64_t offset_words, heap::ObjectRef to) {
       Root root;
-      root.symbol = kGarbage;
+      root.kind = RootKind::CollectorGarbage;
       root.address = (heap_.address(garbage) + offset_words * 8).value;
       add(std::move(root), to);
     });
@@ -216,10 +203,10 @@ void join_roots(const RootSources& from, Snapshot& snapshot) {
     if (from.target.is_malloc) roots.add_vector_registers(thread);
   }
   roots.add_objects(RootKind::Uncollectable, found.uncollectable);
-  roots.add_objects(RootKind::Finalizer, found.tables);
+  roots.add_objects(RootKind::CollectorTable, found.tables);
   roots.add_objects(RootKind::Finalizer, found.finalizable);
   if (const auto& stack = from.traced.signal_stack) {
-    RootList(from, globals, nullptr, snapshot).add_named(kSignalStack, *stack);
+    RootList(from, globals, nullptr, snapshot).add_objects(RootKind::SignalStack, {*stack});
   }
   if (!beside) return;
   RootList of_malloc(from, globals, &beside->live, snapshot);

@@ -59,23 +59,24 @@ struct MemoryAccount {
 
 [[nodiscard]] MemoryAccount account_for(const SeenMemory& seen);
 
-// The collector's heap, in bytes, from its own counters; all parts add up to `heap`.
+// One heap, in bytes, from its own counters; all parts add up to `heap`.
 struct HeapAccount {
-  std::uint64_t live = 0;         // objects that roots reference, directly or not
-  std::uint64_t unreachable = 0;  // objects that nothing references any more
+  const HeapKind* kind = &kCollectorsHeap;  // never null
+  std::uint64_t live = 0;                   // objects that roots reference, directly or not
+  std::uint64_t unreachable = 0;            // objects that nothing references any more
   std::uint64_t fragmented =
       0;  // in used blocks but not in an object: free slots and unused ends of blocks
   std::uint64_t free = 0;      // free blocks, without the unmapped ones
   std::uint64_t unmapped = 0;  // free blocks that were returned to the system
   std::uint64_t heap = 0;
-  std::optional<MallocFacts> malloc{};  // if it is malloc's heap; then `fragmented` is its own data
-  bool fragmented_known = true;         // otherwise it is in `unreachable`
+  bool fragmented_known = true;  // otherwise it is in `unreachable`
+  std::vector<HeapFact> facts{};
+  std::string remark{};
 };
 
 // What --summary shows about a process; for a snapshot, without the process's memory.
 struct MemorySummary {
-  std::optional<HeapAccount> heap;
-  std::optional<HeapAccount> malloc_heap{};  // beside the collector's
+  std::vector<std::optional<HeapAccount>> heaps;  // as Snapshot::heaps; none: numbers are unknown
   std::optional<MemoryAccount> memory;
 };
 

@@ -196,7 +196,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
     const FrameFinder frames(stacks, target->types);
     join_references(sources, {*target, *held, traced, order, frames}, stacks, options, snapshot);
   }
-  if (held->malloc) name_by_size(snapshot);
+  name_by_size(snapshot);
   if (options.with_contents) snapshot.contents = std::make_shared<KeptHeap>(std::move(held));
   return snapshot;
 }

@@ -20,6 +20,13 @@ struct Count {
 // Two counts per type: of unreachable objects, and of reachable ones.
 using Counts = std::vector<Count>;
 
+// The live objects of a heap, and the bytes of the others.
+struct Live {
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t dead_bytes = 0;
+};
+
 constexpr std::size_t kObjectsPerWorker = 65536;  // below this a thread costs more than it saves
 
 // Neighbours often share a type, and adding to the count that was just changed would wait for that
@@ -124,41 +131,50 @@ void add_typed(TypedBy by, std::uint64_t bytes, TypedBytes& typed) {
 
 // What a heap has in use besides live objects. A heap read without a freeze may contradict itself;
 // then it is what was seen.
-std::uint64_t unreachable_of(const Collector& heap, std::uint64_t live, std::uint64_t dead) {
+std::uint64_t unreachable_of(const Heap& heap, std::uint64_t live, std::uint64_t dead) {
   const std::uint64_t all = heap.heap_bytes.value_or(0);
   const std::uint64_t in_use = all - std::min(heap.free_bytes.value_or(0), all);
   return in_use >= live + dead ? in_use - live : dead;
 }
 
-HeapCount count_heap(const Snapshot& snapshot, const Collector& heap) {
-  HeapCount count;
-  count.is_malloc = heap.is_malloc();
-  count.heap_bytes = heap.heap_bytes;
-  count.free_bytes = heap.free_bytes;
-  std::uint64_t dead_bytes = 0;
+// The live and dead objects of each heap.
+std::vector<Live> count_by_heap(const Snapshot& snapshot, const Live& all) {
+  std::vector<Live> counts(snapshot.heaps.size());
+  if (counts.size() == 1) return {all};
+  if (counts.empty()) return {};
   snapshot.for_each_alike([&](const Object& object, std::uint64_t objects) {
-    if ((object.of_malloc != 0) != count.is_malloc) return;
+    Live& count = counts[object.heap];
     if (object.is_reachable != 0) count.objects += objects;
-    (object.is_reachable != 0 ? count.bytes : dead_bytes) += objects * snapshot.bytes_of(object);
+    const std::uint64_t bytes = objects * snapshot.bytes_of(object);
+    (object.is_reachable != 0 ? count.bytes : count.dead_bytes) += bytes;
   });
-  count.unreachable_bytes = unreachable_of(heap, count.bytes, dead_bytes);
-  return count;
+  return counts;
 }
 
-// None if it is not known of both.
+// None if one of them is unknown.
 std::optional<std::uint64_t> sum_of(std::optional<std::uint64_t> a,
                                     std::optional<std::uint64_t> b) {
   if (!a || !b) return std::nullopt;
   return *a + *b;
 }
 
-void count_heaps(const Snapshot& snapshot, CountTable& table) {
-  const HeapCount malloc = count_heap(snapshot, *snapshot.header.malloc);
-  const HeapCount collector = count_heap(snapshot, snapshot.header.collector.value_or(Collector{}));
-  table.unreachable_bytes = collector.unreachable_bytes + malloc.unreachable_bytes;
-  table.heap_bytes = sum_of(collector.heap_bytes, malloc.heap_bytes);
-  table.free_bytes = sum_of(collector.free_bytes, malloc.free_bytes);
-  table.heaps = {collector, malloc};
+// Adds the heaps and their sums.
+void add_heaps(const Snapshot& snapshot, const Live& all, CountTable& table) {
+  const std::vector<Live> counts = count_by_heap(snapshot, all);
+  table.unreachable_bytes = counts.empty() ? all.dead_bytes : 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const Heap& heap = snapshot.heaps[i];
+    HeapCount& count = table.heaps.emplace_back();
+    count.kind = &heap.kind();
+    count.objects = counts[i].objects;
+    count.bytes = counts[i].bytes;
+    count.unreachable_bytes = unreachable_of(heap, count.bytes, counts[i].dead_bytes);
+    count.heap_bytes = heap.heap_bytes;
+    count.free_bytes = heap.free_bytes;
+    table.unreachable_bytes += count.unreachable_bytes;
+    table.heap_bytes = i == 0 ? heap.heap_bytes : sum_of(table.heap_bytes, heap.heap_bytes);
+    table.free_bytes = i == 0 ? heap.free_bytes : sum_of(table.free_bytes, heap.free_bytes);
+  }
 }
 
 }  // namespace
@@ -194,15 +210,7 @@ CountTable count_objects(const Snapshot& snapshot, CountBy by) {
     table.typed = *snapshot.header.typed;
     table.typed_bytes = table.typed.header + table.typed.vtable + table.typed.referrer;
   }
-  table.unreachable_bytes = dead_bytes;
-  if (snapshot.header.malloc) {
-    count_heaps(snapshot, table);
-  } else if (const auto& collector = snapshot.header.collector) {
-    table.is_malloc = collector->is_malloc();
-    table.heap_bytes = collector->heap_bytes;
-    table.free_bytes = collector->free_bytes;
-    table.unreachable_bytes = unreachable_of(*collector, table.bytes, dead_bytes);
-  }
+  add_heaps(snapshot, {table.objects, table.bytes, dead_bytes}, table);
   merge_same_names(table.rows);
   sort_rows(table.rows, SortBy::Bytes);
   return table;

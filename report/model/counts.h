@@ -36,9 +36,9 @@ struct CountRow {
   friend bool operator==(const CountRow&, const CountRow&) = default;
 };
 
-// Of two heaps in one snapshot, one. The numbers mean the same as those of CountTable.
+// One heap's share of a CountTable, whose numbers are those of all heaps.
 struct HeapCount {
-  bool is_malloc = false;
+  const HeapKind* kind = &kCollectorsHeap;  // never null
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
   std::uint64_t unreachable_bytes = 0;
@@ -58,8 +58,7 @@ struct CountTable {
   std::uint64_t unreachable_bytes = 0;
   std::optional<std::uint64_t> heap_bytes;
   std::optional<std::uint64_t> free_bytes;
-  bool is_malloc = false;           // there is no collector
-  std::vector<HeapCount> heaps;     // if there are two: the collector's and malloc's
+  std::vector<HeapCount> heaps;     // as Snapshot::heaps
   bool has_sizes = false;           // the rows have sizes
   std::uint64_t left_out_rows = 0;  // by a RowChoice
   std::uint64_t left_out_objects = 0;

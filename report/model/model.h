@@ -9,6 +9,8 @@
 #include <sys/types.h>
 
 #include "attach/base/flat_array.h"
+#include "report/model/heaps.h"
+#include "report/model/root_kinds.h"
 #include "report/model/values.h"
 #include "report/model/waits.h"
 
@@ -91,9 +93,9 @@ struct Object {
   std::uint64_t address : 48;
   std::uint64_t kind : 2;
   std::uint64_t is_reachable : 1;
-  std::uint64_t is_lossy : 1;   // a text in its record was changed before it was read
-  std::uint64_t of_malloc : 1;  // in a snapshot of both heaps: this one is malloc's
-  std::uint64_t reserved : 11;
+  std::uint64_t is_lossy : 1;  // a text in its record was changed before it was read
+  std::uint64_t heap : 4;      // index into Snapshot::heaps; 0 if that is empty
+  std::uint64_t reserved : 8;
   TypeIndex type;
   std::uint32_t size_class;  // index into Snapshot::sizes
 
@@ -115,21 +117,11 @@ struct Edge {
 };
 static_assert(sizeof(Edge) == 8);
 
-enum class RootKind : std::uint8_t {
-  Stack,
-  Register,
-  Global,
-  ThreadLocal,
-  Fiber,
-  Uncollectable,
-  Finalizer,
-};
-
 struct Root {
   RootKind kind = RootKind::Global;
-  std::optional<pid_t> thread;         // stack, register
+  std::optional<pid_t> thread;         // whose stack or register it is
   std::optional<std::uint64_t> fiber;  // address of the fiber's object
-  std::string symbol;  // global: the variable, if it has a name; register: the register's name
+  std::string symbol;                  // of a variable or register: its name, if it has one
   std::string module;
   std::uint64_t address = 0;  // of the word; 0 for a register
   ObjectIndex to = 0;
@@ -203,37 +195,6 @@ struct Fiber {
   std::optional<std::size_t> finding{};  // as for a thread
 };
 
-// The name of a heap that has no collector, but glibc's malloc.
-inline constexpr const char* kMalloc = "malloc";
-
-// What malloc has, as mallinfo2() counts it. Not in saved snapshots.
-struct MallocFacts {
-  std::uint64_t arenas = 0;
-  std::uint64_t in_bins = 0;  // free bytes, as the next three
-  std::uint64_t in_fast_bins = 0;
-  std::uint64_t in_caches = 0;  // of threads
-  std::uint64_t at_top = 0;     // at the ends of arenas, not given out yet
-  std::uint64_t mapped_chunks = 0;
-  std::uint64_t mapped_bytes = 0;
-
-  friend bool operator==(const MallocFacts&, const MallocFacts&) = default;
-};
-
-struct Collector {
-  std::string name = "bdwgc";
-  std::string version;
-  std::string layout;  // "accessors", "debug info", "structure"
-  std::optional<bool> collecting;
-  std::optional<std::uint64_t> collections;
-  std::optional<std::uint64_t> heap_bytes;
-  std::optional<std::uint64_t> free_bytes;
-  std::optional<std::uint64_t> unmapped_bytes;
-  std::optional<MallocFacts> malloc{};
-  bool is_lossy = false;
-
-  [[nodiscard]] bool is_malloc() const { return name == kMalloc; }
-};
-
 // The bytes of reachable objects, by the evidence for their types.
 struct TypedBytes {
   std::uint64_t header = 0;
@@ -260,8 +221,6 @@ struct Header {
   std::string captured;  // RFC 3339, UTC, milliseconds
   std::string source;    // "freeze", "read", "clone", "routine", "core"
   std::optional<double> pause_ms;
-  std::optional<Collector> collector;
-  std::optional<Collector> malloc{};  // malloc's heap, if it was read besides the collector's
   std::optional<TypedBytes> typed;
   std::optional<MarkedConservatively> marked_conservatively;  // none if there are no such objects
   std::string runtime;   // "crystal", "c++", "c"; empty if unknown
@@ -276,6 +235,7 @@ struct Header {
 
 struct Snapshot {
   Header header;
+  std::vector<Heap> heaps;  // the first is the process's own; empty: nothing is known about it
   std::vector<Type> types;
   std::vector<Thread> threads;
   std::vector<Fiber> fibers;
@@ -298,6 +258,9 @@ struct Snapshot {
 
   [[nodiscard]] std::uint64_t bytes_of(const Object& object) const {
     return sizes[object.size_class];
+  }
+  [[nodiscard]] const HeapKind& kind_of(const Object& object) const {
+    return object.heap < heaps.size() ? heaps[object.heap].kind() : kCollectorsHeap;
   }
   // Calls visit(object, count) for all objects, one by one or together with those that are alike.
   template <class Visit>

@@ -39,7 +39,7 @@ void redact_type(Type& type, const Placeholders& names) {
 
 void redact_root(snapshot::Root& root, const Placeholders& names) {
   const bool is_of_library = is_library_file(root.module);
-  const bool is_register = root.kind == snapshot::RootKind::Register;
+  const bool is_register = snapshot::root_kind(root.kind).word == snapshot::RootWord::InRegister;
   const bool is_library = is_of_library || is_library_symbol(root.symbol, names.language()) ||
                           snapshot::is_in_collector(root.symbol);
   if (!is_library && !is_register) {

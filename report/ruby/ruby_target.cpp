@@ -139,12 +139,11 @@ void fill_header(const RubyTarget& target, const Taken& taken, snapshot::Snapsho
   header.source = target.core ? "core" : "freeze";
   header.runtime = "ruby";
   header.live_only = false;
-  snapshot::Collector collector;
-  collector.name = "ruby";
-  collector.version = target.ruby.version;
-  collector.layout = "table";
-  collector.collecting = taken.heap->is_collecting();
-  header.collector = std::move(collector);
+  snapshot::Heap& heap = snapshot.heaps.emplace_back();
+  heap.name = snapshot::kRubysHeap.name;
+  heap.version = target.ruby.version;
+  heap.layout = "table";
+  heap.collecting = taken.heap->is_collecting();
 }
 
 }  // namespace

@@ -129,15 +129,15 @@ ruby::DumpOptions dump_options(const RubyOptions& options) {
 
 void fill_header(const ruby::Interpreter& ruby,
                  const RubyAnswer& answer,
-                 snapshot::Header& header) {
+                 snapshot::Snapshot& snapshot) {
+  snapshot::Header& header = snapshot.header;
   header.source = "clone";
   header.runtime = "ruby";
   header.pause_ms = answer.pause.count();
-  snapshot::Collector collector;
-  collector.name = "ruby";
-  collector.version = ruby.version;
-  collector.layout = "ObjectSpace.dump_all";
-  header.collector = std::move(collector);
+  snapshot::Heap& heap = snapshot.heaps.emplace_back();
+  heap.name = snapshot::kRubysHeap.name;
+  heap.version = ruby.version;
+  heap.layout = "ObjectSpace.dump_all";
 }
 
 // What a copy may write.
@@ -191,7 +191,7 @@ Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target, const RubyOpti
   }
   auto snapshot = HA_TRY(std::move(reader).result());
   snapshot::fill_origin(*target.process, target.modules, snapshot.header);
-  fill_header(target.ruby, *answer, snapshot.header);
+  fill_header(target.ruby, *answer, snapshot);
   snapshot.header.captured = snapshot::moment_text(captured);
   options.request.note(fmt::format(
       "Ruby {}: after GC.start, a copy of the process dumped its objects as thread {}; {} copies; "

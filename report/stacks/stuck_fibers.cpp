@@ -52,9 +52,7 @@ class Search {
       waiting_.push_back({number, true, false, {}});
     }
     for (const snapshot::Root& root : snapshot.roots) {
-      const auto whose = root.kind == snapshot::RootKind::Fiber && root.fiber
-                             ? by_address.find(*root.fiber)
-                             : by_address.end();
+      const auto whose = root.fiber ? by_address.find(*root.fiber) : by_address.end();
       if (whose == by_address.end()) {
         reach(root.to);
       } else {

@@ -133,9 +133,9 @@ Error lacks(const Format& format, std::string_view what) {
 Result<void> check_exportable(const Format& format, const snapshot::Snapshot& snapshot) {
   constexpr std::string_view kSaved = "which a saved snapshot does not have";
   // The collector's own formats: pages of objects of one size.
-  if (needs_contents(format) && snapshot.header.malloc) {
-    return Error{ErrorKind::Usage,
-                 fmt::format("-f {} has no room for malloc's objects", format.name)}
+  if (needs_contents(format) && snapshot.heaps.size() > 1) {
+    return Error{ErrorKind::Usage, fmt::format("-f {} has no room for {} objects", format.name,
+                                               whose(snapshot.heaps.back().kind()))}
         .advise("--heap gc");
   }
   switch (format.needs) {

@@ -157,8 +157,8 @@ class Writer {
 
   [[nodiscard]] Node object_node(ObjectIndex index) const {
     const snapshot::Object& object = snapshot_.objects[index];
-    // Of two heaps, malloc's objects are what a browser calls native.
-    const NodeType type = object.of_malloc != 0 ? kNative : kObject;
+    // Memory beside the process's own heap is what a browser calls native.
+    const NodeType type = object.heap == 0 ? kObject : kNative;
     return {type, names_[object.type], ids_.of(object.address, objects_.ordinal_of(index)),
             std::min(snapshot_.bytes_of(object), HeapsnapshotObjects::kMostBytes),
             objects_.count_edges(index)};

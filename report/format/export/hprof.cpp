@@ -232,7 +232,8 @@ class Writer {
     for (const RootGroup& group : group_roots(snapshot_)) {
       for (const std::uint32_t root : group.roots) {
         std::string& body = records_.segment(32);
-        const bool is_global = group.kind == snapshot::RootKind::Global;
+        const bool is_global =
+            snapshot::root_kind(group.kind).word == snapshot::RootWord::InVariable;
         add(body, std::uint8_t{is_global ? kJniGlobal : kRootUnknown});
         add_id(body, snapshot_.objects[snapshot_.roots[root].to].address);
         if (is_global) add_id(body, snapshot_.roots[root].address);

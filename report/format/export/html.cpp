@@ -49,7 +49,8 @@ namespace {
 
 using snapshot::Snapshot;
 
-void put_process(HtmlJson& json, const snapshot::Header& header) {
+void put_process(HtmlJson& json, const Snapshot& snapshot) {
+  const snapshot::Header& header = snapshot.header;
   json.open("process", '{');
   json.number("pid", header.pid);
   json.text("exe", header.exe);
@@ -60,8 +61,9 @@ void put_process(HtmlJson& json, const snapshot::Header& header) {
     json.key("pause_ms");
     json.raw(fmt::format("{:.3f}", *header.pause_ms));
   }
-  if (header.collector) {
-    json.text("collector", header.collector->name + " " + header.collector->version);
+  if (!snapshot.heaps.empty()) {
+    const snapshot::Heap& heap = snapshot.heaps.front();
+    json.text("collector", heap.name + " " + heap.version);
   }
   json.close('}');
 }
@@ -135,7 +137,7 @@ Result<void> write_page(const Snapshot& snapshot,
   json.open('{');
   json.number("version", 1);
   json.text("tool", snapshot.header.tool);
-  put_process(json, snapshot.header);
+  put_process(json, snapshot);
   json.boolean("has_heap", true);
   json.boolean("complete", snapshot.complete);
   json.text("reason", snapshot.reason);

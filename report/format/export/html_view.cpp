@@ -142,9 +142,10 @@ class ViewMaker {
     for (std::size_t place = 0; place < places_.size(); ++place) {
       const snapshot::Root& root = snapshot_.roots[places_[place].roots.front()];
       const std::uint64_t retained = holding_.retained[rooted.roots[place]];
-      if (root.kind == snapshot::RootKind::Stack && root.thread) {
+      if (snapshot::root_kind(root.kind).word != snapshot::RootWord::OnStack) continue;
+      if (root.thread) {
         view_.threads.push_back({static_cast<std::uint64_t>(*root.thread), retained});
-      } else if (root.kind == snapshot::RootKind::Fiber && root.fiber) {
+      } else if (root.fiber) {
         view_.fibers.push_back({*root.fiber, retained});
       }
     }

@@ -18,23 +18,21 @@ using snapshot::Snapshot;
 std::string fiber_label(const Snapshot& snapshot, std::uint64_t address) {
   for (const snapshot::Fiber& fiber : snapshot.fibers) {
     if (fiber.address == address && !fiber.name.empty()) {
-      return fmt::format("fiber {} ({:#x}) stack", terminal_text(fiber.name), address);
+      return fmt::format("fiber {} ({:#x})", terminal_text(fiber.name), address);
     }
   }
-  return fmt::format("fiber {:#x} stack", address);
+  return fmt::format("fiber {:#x}", address);
 }
 
 std::string label_of(const Snapshot& snapshot, const snapshot::Root& root) {
-  switch (root.kind) {
-    case RootKind::Stack: return fmt::format("thread {} stack", root.thread.value_or(0));
-    case RootKind::Register: return fmt::format("thread {} registers", root.thread.value_or(0));
-    case RootKind::ThreadLocal: return "thread-local data";
-    case RootKind::Fiber: return fiber_label(snapshot, root.fiber.value_or(0));
-    case RootKind::Uncollectable: return "uncollectable objects";
-    case RootKind::Finalizer: return "finalizers";
-    case RootKind::Global: break;
-  }
-  return "static data";
+  const snapshot::RootKindRow& kind = snapshot::root_kind(root.kind);
+  const bool has_owner =
+      kind.word == snapshot::RootWord::OnStack || kind.word == snapshot::RootWord::InRegister;
+  if (!has_owner) return std::string(kind.part);
+  return fmt::format("{} {}",
+                     root.fiber ? fiber_label(snapshot, *root.fiber)
+                                : fmt::format("thread {}", root.thread.value_or(0)),
+                     kind.part);
 }
 
 }  // namespace

@@ -24,7 +24,9 @@ Place place_of(const Snapshot& snapshot, const RootGroup& group) {
   std::unordered_map<std::string_view, std::size_t> symbols;
   for (const std::uint32_t index : group.roots) {
     const snapshot::Root& root = snapshot.roots[index];
-    const bool is_variable = root.kind != snapshot::RootKind::Register && !root.symbol.empty();
+    const bool is_variable =
+        snapshot::root_kind(root.kind).word != snapshot::RootWord::InRegister &&
+        !root.symbol.empty();
     if (!is_variable) {
       place.objects.push_back(root.to);
       continue;

@@ -21,23 +21,9 @@ namespace heapattach {
 
 namespace {
 
-using snapshot::RootKind;
 using snapshot::Snapshot;
 
 constexpr std::uint64_t kClasses = 0xffff'8000'0000'0000;  // no user program has such addresses
-
-std::string_view root_name(RootKind kind) {
-  switch (kind) {
-    case RootKind::Stack: return "thread_stack";
-    case RootKind::Register: return "thread_registers";
-    case RootKind::ThreadLocal: return "thread_local";
-    case RootKind::Fiber: return "fiber_stack";
-    case RootKind::Uncollectable: return "uncollectable";
-    case RootKind::Finalizer: return "finalizers";
-    case RootKind::Global: break;
-  }
-  return "static_data";
-}
 
 class References {
  public:
@@ -75,7 +61,8 @@ class Writer {
  private:
   void put_roots() {
     for (const RootGroup& group : group_roots(snapshot_)) {
-      out_.put(fmt::format("{{\"type\":\"ROOT\", \"root\":\"{}\"", root_name(group.kind)));
+      out_.put(fmt::format("{{\"type\":\"ROOT\", \"root\":\"{}\"",
+                           snapshot::root_kind(group.kind).name));
       References references(out_);
       for (const std::uint32_t root : group.roots) {
         references.add(snapshot_.objects[snapshot_.roots[root].to].address);

@@ -1,6 +1,7 @@
 #include "report/format/read/join_objects.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <limits>
 #include <utility>
@@ -30,6 +31,11 @@ class Joiner {
       objects += piece.objects.size();
     }
     first_.push_back(objects);
+    for (std::size_t i = snapshot_.heaps.size(); i-- > 0;) {
+      const auto kind = std::find(snapshot::kHeapKinds.begin(), snapshot::kHeapKinds.end(),
+                                  &snapshot_.heaps[i].kind());
+      heap_of_.at(static_cast<std::size_t>(kind - snapshot::kHeapKinds.begin()) + 1) = i;
+    }
     end_.resize(pieces_.all.size());
     dropped_.resize(pieces_.all.size());
   }
@@ -82,6 +88,7 @@ class Joiner {
     for (Object object : piece.objects) {
       object.type = numbers.types[object.type];
       object.size_class = numbers.sizes[object.size_class];
+      object.heap = heap_of_[object.heap] & (snapshot::kMostHeaps - 1);
       snapshot_.objects[index++] = object;
     }
   }
@@ -191,6 +198,8 @@ class Joiner {
   std::vector<std::uint64_t> first_;    // by piece, plus one: the index of its first object
   std::vector<std::uint64_t> end_;      // by piece: its edges; then the running total
   std::vector<std::uint64_t> dropped_;  // by piece
+  // By Object::heap in a piece: the index into Snapshot::heaps.
+  std::array<std::uint64_t, snapshot::kMostHeaps> heap_of_{};
   std::vector<std::size_t> too_large_ = std::vector<std::size_t>(pieces_.all.size());  // lines
   ObjectsJoined result_;
 };

@@ -108,7 +108,8 @@ class Joiner {
       if (const auto& wrong = pieces_.all[piece].wrong)
         return broken(piece, wrong->line, wrong->what);
     }
-    snapshot_.header = head.headers[0].record;
+    snapshot_.header = head.headers[0].record.header;
+    snapshot_.heaps = head.headers[0].record.heaps;
     return {};
   }
 

@@ -36,6 +36,14 @@ std::optional<ObjectKind> kind_of(std::string_view text) {
   return std::nullopt;
 }
 
+// As in Piece::objects.
+std::uint64_t number_of_heap(std::string_view key) {
+  for (std::size_t i = 0; i < snapshot::kHeapKinds.size(); ++i) {
+    if (snapshot::kHeapKinds[i]->key == key) return i + 1;
+  }
+  return 0;
+}
+
 // Steps over `literal`; false if something else is there.
 template <std::size_t N>
 bool take(const char*& at, const char* end, const char (&literal)[N]) {
@@ -100,6 +108,7 @@ bool ObjectLines::read_plain(std::string_view line) {
   at = take_decimal(at, end, record.bytes);
   if (at == nullptr) return false;
   at = plain_marks(at, end, record);
+  if (at == nullptr) return false;
   record.type = names_.type(type, block_, piece_.objects.size());
   const std::size_t edges = piece_.edges.size();
   if (take(at, end, ",\"refs\":{")) at = plain_edges(at, end, record.type);
@@ -115,7 +124,12 @@ const char* ObjectLines::plain_marks(const char* at, const char* end, Record& re
   if (take(at, end, ",\"kind\":\"custom\"")) record.kind = ObjectKind::Custom;
   if (take(at, end, ",\"kind\":\"uncollectable\"")) record.kind = ObjectKind::Uncollectable;
   if (take(at, end, ",\"reachable\":false")) record.is_reachable = false;
-  if (take(at, end, ",\"heap\":\"malloc\"")) record.of_malloc = true;
+  if (take(at, end, ",\"heap\":\"")) {
+    const char* const key = at;
+    at = end_of_plain_text(at, end);
+    record.heap = number_of_heap({key, static_cast<std::size_t>(at - key)});
+    if (!take(at, end, "\"")) return nullptr;
+  }
   if (take(at, end, ",\"lossy\":true")) record.is_lossy = true;
   return at;
 }
@@ -185,7 +199,7 @@ std::string ObjectLines::any_parts(JsonCursor& json) {
     if (key == "reachable") return json.boolean(record.is_reachable);
     if (key == "heap") {
       const bool is_good = json.string(text);
-      record.of_malloc = text == snapshot::kMalloc;
+      record.heap = number_of_heap(text);
       return is_good;
     }
     if (key != "kind") return json.skip();
@@ -265,7 +279,7 @@ std::string ObjectLines::add(const Record& record) {
   object.kind = static_cast<std::uint64_t>(record.kind) & 3;
   object.is_reachable = record.is_reachable ? 1 : 0;
   object.is_lossy = record.is_lossy ? 1 : 0;
-  object.of_malloc = record.of_malloc ? 1 : 0;
+  object.heap = record.heap & (snapshot::kMostHeaps - 1);
   object.type = record.type;
   object.size_class = names_.size_class(record.bytes);
   piece_.bytes += record.bytes;

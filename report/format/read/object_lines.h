@@ -30,7 +30,7 @@ class ObjectLines {
     std::uint32_t type = 0;
     snapshot::ObjectKind kind = snapshot::ObjectKind::Normal;
     bool is_reachable = true;
-    bool of_malloc = false;
+    std::uint64_t heap = 0;  // as in Piece::objects
     bool is_lossy = false;
     bool is_cut = false;
   };

@@ -52,6 +52,11 @@ struct RawFiber {
   FiberMentions mentions;
 };
 
+struct RawHeader {
+  snapshot::Header header;
+  std::vector<snapshot::Heap> heaps;
+};
+
 struct EndRecord {
   bool complete = false;
   std::string reason;
@@ -71,6 +76,8 @@ struct Piece {
   std::size_t lines = 0;
   bool is_cut = false;  // its last line is incomplete, at the end of the file
 
+  // While a piece is read, it is not known which heaps there are: Object::heap is 0 for the first
+  // heap, otherwise 1 + an index of snapshot::kHeapKinds.
   FlatArray<snapshot::Object> objects;
   std::vector<std::uint32_t> edge_ends;  // by object: the end of its edges
   FlatArray<RawEdge> edges;
@@ -79,7 +86,7 @@ struct Piece {
   std::vector<std::pair<std::uint32_t, std::size_t>> object_lines;
   std::uint64_t bytes = 0;  // of the objects
 
-  std::vector<OnLine<snapshot::Header>> headers;
+  std::vector<OnLine<RawHeader>> headers;
   std::vector<OnLine<snapshot::Type>> types;
   std::vector<snapshot::Place> places;
   std::vector<snapshot::Stack> stacks;  // their places belong to this piece

@@ -9,7 +9,6 @@
 #include "report/format/read/json_fields.h"
 #include "report/format/read/waits.h"
 #include "report/model/frame_words.h"
-#include "report/model/root_kinds.h"
 #include "symbols/text/json_cursor.h"
 
 namespace heapattach::read {
@@ -45,11 +44,9 @@ bool read_place(JsonCursor& json, snapshot::Place& place, snapshot::Frame& frame
   });
 }
 
-using snapshot::kRootKinds;
-
 constexpr std::uint64_t kVersion = 1;  // increases only if the meaning of a key changes
 
-bool read_collector(JsonCursor& json, snapshot::Collector& out) {
+bool read_heap(JsonCursor& json, snapshot::Heap& out) {
   out.name.clear();
   return json.object([&](std::string_view key) {
     if (key == "name") return json.string(out.name);
@@ -63,6 +60,21 @@ bool read_collector(JsonCursor& json, snapshot::Collector& out) {
     if (key == "lossy") return json.boolean(out.is_lossy);
     return json.skip();
   });
+}
+
+// Where to put the heap that has this key in the header, after the first; null if it is no heap's.
+snapshot::Heap* heap_at(std::string_view key, std::vector<snapshot::Heap>& heaps) {
+  const bool is_first = key == "collector";
+  const auto& kinds = snapshot::kHeapKinds;
+  const auto* const kind =
+      std::find_if(kinds.begin(), kinds.end(), [&](const auto* one) { return one->key == key; });
+  if (!is_first && kind == kinds.end()) return nullptr;
+  if (heaps.empty()) heaps.emplace_back();
+  if (is_first) return &(heaps.front() = snapshot::Heap{});
+  const auto known = std::find_if(heaps.begin() + 1, heaps.end(),
+                                  [&](const auto& heap) { return &heap.kind() == *kind; });
+  if (known != heaps.end()) return &*known;
+  return heaps.size() < snapshot::kMostHeaps ? &heaps.emplace_back() : nullptr;
 }
 
 bool read_typed(JsonCursor& json, snapshot::TypedBytes& out) {
@@ -200,14 +212,14 @@ std::string Records::read(std::string_view kind, std::string_view line) {
 
 void Records::read_header(std::string_view line) {
   JsonCursor json(line);
-  snapshot::Header out;
+  RawHeader raw;
+  snapshot::Header& out = raw.header;
   std::uint64_t version = 0;
   json.object([&](std::string_view key) {
     if (key == "version") return json.number(version);
     if (key == "pid") return read_number(json, out.pid);
     if (key == "pause_ms") return json.number(out.pause_ms.emplace());
-    if (key == "collector") return read_collector(json, out.collector.emplace());
-    if (key == "malloc") return read_collector(json, out.malloc.emplace());
+    if (snapshot::Heap* const heap = heap_at(key, raw.heaps)) return read_heap(json, *heap);
     if (key == "typed") return read_typed(json, out.typed.emplace());
     if (key == "marked_conservatively") {
       return read_marked(json, out.marked_conservatively.emplace());
@@ -226,7 +238,7 @@ void Records::read_header(std::string_view line) {
         "heapattach",
         version, kVersion);
   }
-  piece_.headers.push_back({std::move(out), piece_.lines});
+  piece_.headers.push_back({std::move(raw), piece_.lines});
 }
 
 void Records::read_type(std::string_view line) {
@@ -307,14 +319,14 @@ void Records::read_root(std::string_view line) {
     if (key == "lossy") return json.boolean(root.is_lossy);
     return json.skip();
   });
-  const auto* const known = std::find_if(kRootKinds.begin(), kRootKinds.end(),
-                                         [&](const auto& row) { return row.first == kind; });
+  const snapshot::RootKindRow* const known = snapshot::find_root_kind(kind, root.symbol);
   if (!json.is_good()) {
     wrong_ = json.error();
-  } else if (known == kRootKinds.end()) {
+  } else if (known == nullptr) {
     wrong_ = "a root of no known kind";
   } else {
-    root.kind = known->second;
+    root.kind = known->kind;
+    if (!known->symbol.empty()) root.symbol.clear();
     piece_.roots.push_back({std::move(out), piece_.lines});
   }
 }

@@ -43,12 +43,16 @@ void append_heap(std::string& out, const snapshot::HeapFacts& heap) {
   if (heap.collections) {
     fmt::format_to(std::back_inserter(out), ",\"collections\":{}", *heap.collections);
   }
+  std::string beside;
+  for (const snapshot::HeapKind* kind : heap.beside) {
+    beside += fmt::format(",\"{}\":true", kind->key);
+  }
   fmt::format_to(
       std::back_inserter(out),
       ",\"collecting\":{}}}{},\"runtime\":\"{}\",\"classes\":{},\"types\":{},\"globals\":{},"
       "\"pause_ms\":{{\"freeze\":{},\"clone\":{}}}",
-      heap.is_collecting, heap.has_malloc ? ",\"malloc\":true" : "", heap.runtime, heap.classes,
-      heap.types, heap.globals, heap.freeze.count(), heap.clone.count());
+      heap.is_collecting, beside, heap.runtime, heap.classes, heap.types, heap.globals,
+      heap.freeze.count(), heap.clone.count());
 }
 
 void append_ruby(std::string& out, const snapshot::RubyFacts& ruby) {

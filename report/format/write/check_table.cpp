@@ -37,24 +37,30 @@ void add_types(std::string& out, const snapshot::HeapFacts& heap) {
   line(out, "clone", fmt::format(kHold, heap.clone.count()));
 }
 
-void add_heap(std::string& out, const snapshot::HeapFacts& heap) {
-  if (heap.is_malloc) {
-    line(out, "collector", "none");
-    line(out, "heap",
-         fmt::format("malloc's{}{}; the process has {} in memory, all of which would be copied",
-                     heap.module.empty() ? "" : " of ", heap.module, human_bytes(heap.heap_bytes)));
-    add_types(out, heap);
-    return;
+std::string collector_text(const snapshot::HeapFacts& heap) {
+  return fmt::format("{}{}{} in {}, its layout known from: {}{}", heap.kind->name,
+                     heap.version.empty() ? "" : " ", heap.version, heap.module, heap.layout,
+                     heap.is_collecting ? "; a collection is running" : "");
+}
+
+std::string size_text(const snapshot::HeapFacts& heap) {
+  if (heap.is_resident) {
+    return fmt::format("{}{}{}; the process has {} in memory, all of which would be copied",
+                       whose(*heap.kind), heap.module.empty() ? "" : " of ", heap.module,
+                       human_bytes(heap.heap_bytes));
   }
-  line(out, "collector",
-       fmt::format("bdwgc{}{} in {}, its layout known from: {}{}", heap.version.empty() ? "" : " ",
-                   heap.version, heap.module, heap.layout,
-                   heap.is_collecting ? "; a collection is running" : ""));
   std::string text =
       fmt::format("{}, {} of it free", human_bytes(heap.heap_bytes), human_bytes(heap.free_bytes));
   if (heap.collections) text += fmt::format("; {} collections so far", *heap.collections);
-  line(out, "heap", text);
-  if (heap.has_malloc) line(out, "malloc", "has a heap, too: --heap both reads both");
+  return text;
+}
+
+void add_heap(std::string& out, const snapshot::HeapFacts& heap) {
+  line(out, "collector", heap.kind->is_collected ? collector_text(heap) : "none");
+  line(out, "heap", size_text(heap));
+  for (const snapshot::HeapKind* kind : heap.beside) {
+    line(out, kind->name, "has a heap, too: --heap both reads both");
+  }
   add_types(out, heap);
 }
 

@@ -8,7 +8,7 @@
 // heap_bytes and free_bytes if the collector's numbers are unknown, "reachable":false on a type's
 // row unless its objects are unreachable, "lossy":true unless a name had to be changed, and
 // "complete":false with its "reason" unless part is missing. If the heaps of a collector and of
-// malloc were read together, the numbers are those of both, and "heaps" has those of each:
+// malloc were read together, the numbers are their sums, and "heaps" has those of each:
 // {"heap":"gc","objects":N,"bytes":N,"heap_bytes":N,"free_bytes":N,"unreachable_bytes":N}, then
 // the same with "heap":"malloc".
 
@@ -21,7 +21,7 @@ namespace {
 
 JsonRecord heap_record(const snapshot::HeapCount& heap) {
   JsonRecord record;
-  record.text("heap", heap.is_malloc ? "malloc" : "gc");
+  record.text("heap", heap.kind->key);
   record.number("objects", heap.objects);
   record.number("bytes", heap.bytes);
   record.number("heap_bytes", heap.heap_bytes);
@@ -46,7 +46,7 @@ std::string format_count_json(const snapshot::CountTable& table) {
     record.boolean("complete", false);
     record.text("reason", table.reason);
   }
-  if (!table.heaps.empty()) {
+  if (table.heaps.size() > 1) {
     record.open_list("heaps");
     for (const snapshot::HeapCount& heap : table.heaps) record.item(heap_record(heap));
     record.close_list();

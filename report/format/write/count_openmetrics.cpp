@@ -9,8 +9,8 @@
 //
 // A sample has no time: the collector refuses those that have one. Labels are UTF-8, with \\, \"
 // and \n escaped; names are made safe to show first, so that none has a line end. --all gives a
-// type two samples, and `reachable` tells them apart. Of two heaps, each has gauges with the label
-// `heap`, "gc" or "malloc"; the others are of both.
+// type two samples, and `reachable` tells them apart. If there are several heaps, each has gauges
+// with the label `heap`, "gc" or "malloc"; the others are the sums.
 
 #include <fmt/format.h>
 
@@ -55,16 +55,16 @@ class Exposition {
     }
   }
 
-  // One number of each of two heaps.
+  // One number of each heap, if there are several.
   template <typename NumberOf>
   void add_heaps(std::string_view name, std::string_view help, NumberOf number_of) {
-    if (table_.heaps.empty()) return;
+    if (table_.heaps.size() < 2) return;
     begin(name, help);
     for (const snapshot::HeapCount& heap : table_.heaps) {
       const std::optional<std::uint64_t> number = number_of(heap);
       if (!number) continue;
       text_ += fmt::format("heapattach_{}{{pid=\"{}\",heap=\"{}\"}} {}\n", name, table_.pid,
-                           heap.is_malloc ? "malloc" : "gc", *number);
+                           heap.kind->key, *number);
     }
   }
 

@@ -9,7 +9,7 @@
 //                    31072          free
 //                   131072          heap
 //
-// Of two heaps, each has its own lines from "live" on, and both together another.
+// If there are several heaps, each has its own lines from "live" on, and all together another.
 //
 // With sizes, two more columns precede the type: the bytes that a row's objects reference, and
 // those that they retain. The type comes last, so that its width never disturbs a column.
@@ -101,41 +101,49 @@ class Totals {
   Grid& grid_;
 };
 
-void add_unreachable(std::uint64_t bytes, bool is_malloc, Totals& totals) {
-  if (bytes == 0) return;
-  totals.add(std::nullopt, bytes,
-             is_malloc ? "leaked, or malloc's own headers and tables"
-                       : "not reachable, or unused in blocks in use");
+// The heaps of a table; if nothing is known about them, one that has everything.
+std::vector<snapshot::HeapCount> heaps_of(const CountTable& table) {
+  if (!table.heaps.empty()) return table.heaps;
+  snapshot::HeapCount heap;
+  heap.objects = table.objects;
+  heap.bytes = table.bytes;
+  heap.unreachable_bytes = table.unreachable_bytes;
+  heap.heap_bytes = table.heap_bytes;
+  heap.free_bytes = table.free_bytes;
+  return {heap};
 }
 
-std::string total_in_use(bool is_malloc) {
-  return is_malloc ? "total in use by malloc" : "total in use by the collector";
-}
-
-std::string whose(const snapshot::HeapCount& heap) {
-  return heap.is_malloc ? "malloc's" : "the collector's";
-}
-
-// Each heap's own, and both.
-void add_totals_of_both(const CountTable& table, Totals& totals) {
-  for (const auto& heap : table.heaps) {
-    totals.add(heap.objects, heap.bytes, "live, " + whose(heap));
+// One line for each heap, and then, if there are several, one for their sum.
+void add_heaps(const CountTable& table, Totals& totals) {
+  const std::vector<snapshot::HeapCount> heaps = heaps_of(table);
+  const bool are_several = heaps.size() > 1;
+  const auto named = [&](std::string text, const snapshot::HeapCount& heap) {
+    return are_several ? fmt::format("{}, {}", text, whose(*heap.kind)) : text;
+  };
+  for (const auto& heap : heaps) totals.add(heap.objects, heap.bytes, named("live", heap));
+  if (are_several) totals.add(table.objects, table.bytes, "live");
+  for (const auto& heap : heaps) {
+    if (heap.unreachable_bytes == 0) continue;
+    totals.add(std::nullopt, heap.unreachable_bytes, std::string(heap.kind->not_reachable));
   }
-  totals.add(table.objects, table.bytes, "live");
-  for (const auto& heap : table.heaps) {
-    add_unreachable(heap.unreachable_bytes, heap.is_malloc, totals);
+  for (const auto& heap : heaps) {
+    totals.add(std::nullopt, heap.in_use_bytes(),
+               fmt::format("total in use by {}", heap.kind->owner));
   }
-  for (const auto& heap : table.heaps) {
-    totals.add(std::nullopt, heap.in_use_bytes(), total_in_use(heap.is_malloc));
+  const std::string_view all = heaps.size() == 2 ? "both" : "all";
+  if (are_several) {
+    totals.add(std::nullopt, table.in_use_bytes(), fmt::format("total in use by {}", all));
   }
-  totals.add(std::nullopt, table.in_use_bytes(), "total in use by both");
-  for (const auto& heap : table.heaps) {
-    if (heap.free_bytes) totals.add_without_percent(*heap.free_bytes, "free, " + whose(heap));
+  for (const auto& heap : heaps) {
+    if (heap.free_bytes) totals.add_without_percent(*heap.free_bytes, named("free", heap));
   }
-  for (const auto& heap : table.heaps) {
-    if (heap.heap_bytes) totals.add_without_percent(*heap.heap_bytes, whose(heap) + " heap");
+  for (const auto& heap : heaps) {
+    const std::string text = are_several ? whose(*heap.kind) + " heap" : "heap";
+    if (heap.heap_bytes) totals.add_without_percent(*heap.heap_bytes, text);
   }
-  if (table.heap_bytes) totals.add_without_percent(*table.heap_bytes, "both heaps");
+  if (are_several && table.heap_bytes) {
+    totals.add_without_percent(*table.heap_bytes, fmt::format("{} heaps", all));
+  }
 }
 
 }  // namespace
@@ -157,15 +165,7 @@ std::string format_count_table(const CountTable& table, const TextStyle& style) 
     totals.add(table.left_out_objects, table.left_out_bytes,
                fmt::format("({})", counted(table.left_out_rows, "more type")));
   }
-  if (!table.heaps.empty()) {
-    add_totals_of_both(table, totals);
-  } else {
-    totals.add(table.objects, table.bytes, "live");
-    add_unreachable(table.unreachable_bytes, table.is_malloc, totals);
-    totals.add(std::nullopt, table.in_use_bytes(), total_in_use(table.is_malloc));
-    if (table.free_bytes) totals.add_without_percent(*table.free_bytes, "free");
-    if (table.heap_bytes) totals.add_without_percent(*table.heap_bytes, "heap");
-  }
+  add_heaps(table, totals);
   std::string out = table_of(grid, style);
   if (!table.complete) {
     out += fmt::format("partial: {}\n", terminal_text(table.reason));

@@ -8,6 +8,20 @@
 
 namespace heapattach {
 
+namespace {
+
+// "the collector and malloc"
+std::string owners_of(const snapshot::CountTable& table) {
+  if (table.heaps.empty()) return std::string(snapshot::kCollectorsHeap.owner);
+  std::string owners;
+  for (const snapshot::HeapCount& heap : table.heaps) {
+    owners.append(owners.empty() ? "" : " and ").append(heap.kind->owner);
+  }
+  return owners;
+}
+
+}  // namespace
+
 std::string format_count_tsv(const snapshot::CountTable& table) {
   return tsv_of(count_grid(table));
 }
@@ -20,9 +34,7 @@ std::string format_count_markdown(const snapshot::CountTable& table) {
   Grid grid = count_grid(table);
   grid.add_total({{"objects", table.objects}, {"bytes", table.bytes}}, "live");
   grid.add_total({{"bytes", table.in_use_bytes()}},
-                 fmt::format("total in use by {}", !table.heaps.empty() ? "the collector and malloc"
-                                                   : table.is_malloc    ? "malloc"
-                                                                        : "the collector"));
+                 fmt::format("total in use by {}", owners_of(table)));
   return markdown_of(grid);
 }
 

@@ -13,7 +13,6 @@
 #include "report/analyze/roots.h"
 #include "report/format/write/json_record.h"
 #include "report/format/write/text_reports.h"
-#include "report/model/root_kinds.h"
 
 namespace heapattach {
 
@@ -47,7 +46,7 @@ std::string format_graph_json(const snapshot::Snapshot& snapshot,
   for (const auto& holder : found.roots) {
     const snapshot::Root& root = snapshot.roots[holder.root];
     JsonRecord item;
-    item.text("kind", snapshot::root_kind_name(root.kind));
+    item.text("kind", snapshot::root_kind(root.kind).key);
     item.text("text", analyze::root_in_words(snapshot, root));
     item.address("to", snapshot.objects[holder.to].address);
     record.item(std::move(item));

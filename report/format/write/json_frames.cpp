@@ -57,6 +57,13 @@ void add_stack(const snapshot::Snapshot& snapshot,
   }
 }
 
+void add_root_symbol(const snapshot::Root& root, JsonRecord& record) {
+  const snapshot::RootKindRow& kind = snapshot::root_kind(root.kind);
+  const bool is_register = kind.word == snapshot::RootWord::InRegister;
+  record.text_unless_empty(is_register ? "register" : "symbol",
+                           kind.symbol.empty() ? root.symbol : kind.symbol);
+}
+
 void FiberFrames::add(const snapshot::Fiber& fiber, JsonRecord& record) {
   if (!fiber.stack) return;
   std::uint64_t& said_by = said_by_.at(*fiber.stack);

@@ -24,6 +24,10 @@ void add_stack(const snapshot::Snapshot& snapshot,
                const snapshot::Stack& stack,
                JsonRecord& record);
 
+// Adds the symbol of a root: of a variable "symbol", of a register "register". If other kinds of
+// roots have the same key, "symbol" tells them apart.
+void add_root_symbol(const snapshot::Root& root, JsonRecord& record);
+
 // Remembers which fiber's record already contains the frames of a stack.
 class FiberFrames {
  public:

@@ -11,7 +11,6 @@
 #include "report/format/write/json_objects.h"
 #include "report/format/write/json_record.h"
 #include "report/format/write/json_waits.h"
-#include "report/model/root_kinds.h"
 
 namespace heapattach {
 
@@ -45,17 +44,17 @@ class RecordWriter {
   std::string text_;
 };
 
-JsonRecord collector_record(const snapshot::Collector& collector) {
+JsonRecord heap_record(const snapshot::Heap& heap) {
   JsonRecord record;
-  record.text("name", collector.name);
-  record.text_unless_empty("version", collector.version);
-  record.text_unless_empty("layout", collector.layout);
-  record.boolean("collecting", collector.collecting);
-  record.number("collections", collector.collections);
-  record.number("heap_bytes", collector.heap_bytes);
-  record.number("free_bytes", collector.free_bytes);
-  record.number("unmapped_bytes", collector.unmapped_bytes);
-  record.lossy_if(collector.is_lossy);
+  record.text("name", heap.name);
+  record.text_unless_empty("version", heap.version);
+  record.text_unless_empty("layout", heap.layout);
+  record.boolean("collecting", heap.collecting);
+  record.number("collections", heap.collections);
+  record.number("heap_bytes", heap.heap_bytes);
+  record.number("free_bytes", heap.free_bytes);
+  record.number("unmapped_bytes", heap.unmapped_bytes);
+  record.lossy_if(heap.is_lossy);
   return record;
 }
 
@@ -75,7 +74,8 @@ JsonRecord marked_record(const snapshot::MarkedConservatively& marked) {
   return record;
 }
 
-JsonRecord header_record(const snapshot::Header& header) {
+JsonRecord header_record(const Snapshot& snapshot) {
+  const snapshot::Header& header = snapshot.header;
   JsonRecord record("snapshot");
   record.number("version", 1);
   record.text_unless_empty("tool", header.tool);
@@ -87,8 +87,10 @@ JsonRecord header_record(const snapshot::Header& header) {
   record.text_unless_empty("captured", header.captured);
   record.text_unless_empty("source", header.source);
   if (header.pause_ms) record.raw("pause_ms", fmt::format("{:.3f}", *header.pause_ms));
-  if (header.collector) record.object("collector", collector_record(*header.collector));
-  if (header.malloc) record.object("malloc", collector_record(*header.malloc));
+  for (const snapshot::Heap& heap : snapshot.heaps) {
+    const bool is_first = &heap == &snapshot.heaps.front();
+    record.object(is_first ? "collector" : heap.kind().key, heap_record(heap));
+  }
   if (header.typed) record.object("typed", typed_record(*header.typed));
   if (header.marked_conservatively) {
     record.object("marked_conservatively", marked_record(*header.marked_conservatively));
@@ -154,14 +156,13 @@ JsonRecord fiber_record(const Snapshot& snapshot,
 
 JsonRecord root_record(const Snapshot& snapshot, const snapshot::Root& root) {
   JsonRecord record("root");
-  record.text("kind", snapshot::root_kind_name(root.kind));
+  record.text("kind", snapshot::root_kind(root.kind).key);
   if (root.thread) record.number("thread", *root.thread);
   if (root.fiber) record.address("fiber", *root.fiber);
   record.number("frame", root.frame);
   record.text_unless_empty("variable", root.variable);
   record.number("inlined", root.inlined);
-  const bool is_register = root.kind == snapshot::RootKind::Register;
-  record.text_unless_empty(is_register ? "register" : "symbol", root.symbol);
+  add_root_symbol(root, record);
   record.text_unless_empty("module", root.module);
   if (root.address != 0) record.address("address", root.address);
   if (root.is_below_stack_pointer) record.boolean("below_stack_pointer", true);
@@ -188,7 +189,7 @@ std::vector<const snapshot::Type*> one_of_each_name(const std::vector<snapshot::
 }
 
 Result<void> write_head(const Snapshot& snapshot, RecordWriter& out) {
-  HA_TRY(out.add(header_record(snapshot.header)));
+  HA_TRY(out.add(header_record(snapshot)));
   for (const auto* type : one_of_each_name(snapshot.types)) HA_TRY(out.add(type_record(*type)));
   for (const auto& thread : snapshot.threads) HA_TRY(out.add(thread_record(snapshot, thread)));
   FiberFrames frames(snapshot);

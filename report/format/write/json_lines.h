@@ -26,6 +26,9 @@
 //   its offset, and so does a path that begins with "+".
 // - Several types may share a name, such as the buffers of a hash; only one of them has a record.
 // - A type's `holder` is the type to which such buffers belong.
+// - A root's `kind` is the key of a row of kRootKinds (root_kinds.h). Kinds that earlier versions
+// did
+//   not know share the key of another kind and have a `symbol` of their own.
 // - json_waits.h describes what threads and fibers wait for, and the findings about them.
 // - json_frames.h describes `frames`; a root's `frame` counts them from 0. If its `variable` does
 //   not belong to the frame's own function, `inlined` is the index of the function in the frame's
@@ -40,9 +43,9 @@
 //   totals of malloc's heap, as "collector" has those of the collector's, and each object of malloc
 //   has "heap":"malloc". Each object is reachable or not by the rules of its own heap: the
 //   collector's if the collector finds it, malloc's if any private memory leads to it, objects of
-//   the collector included. An object of malloc that only garbage of the collector references,
-//   which other memory of the process references, has a root with the symbol "(garbage of the
-//   collector)" unless that garbage is in the file. In a snapshot of malloc's heap alone, the
+//   the collector included. Garbage of the collector that other memory of the process references
+//   keeps objects of malloc in use. If that garbage is not in the file, such an object has a root
+//   with the symbol "(garbage of the collector)". In a snapshot of malloc's heap alone, the
 //   collector's name is "malloc".
 // - "marked_conservatively":{"objects":N,"bytes":N} in the first record is the number of
 //   objects that were scanned in full, because they have a mark procedure of the program's own or

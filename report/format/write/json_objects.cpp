@@ -87,7 +87,6 @@ std::vector<TypeText> type_texts(const Snapshot& snapshot) {
   return texts;
 }
 
-constexpr std::string_view kOfMalloc = ",\"heap\":\"malloc\"";
 constexpr std::string_view kLossy = ",\"lossy\":true";
 
 // By kind and reachability.
@@ -145,6 +144,9 @@ class ObjectFormatter {
   explicit ObjectFormatter(const Snapshot& snapshot)
       : snapshot_(snapshot), types_(type_texts(snapshot)) {
     for (const std::uint64_t size : snapshot.sizes) sizes_.push_back(std::to_string(size));
+    for (std::size_t heap = 1; heap < snapshot.heaps.size(); ++heap) {
+      heaps_.at(heap) = fmt::format(",\"heap\":\"{}\"", snapshot.heaps[heap].kind().key);
+    }
   }
 
   void format(std::size_t index, LineBuffer& out) const {
@@ -159,7 +161,7 @@ class ObjectFormatter {
     const std::size_t kind = object.kind;
     const std::size_t mark = 2 * kind + object.is_reachable;
     if (mark != 1) at = put(at, kMarks[mark]);
-    if (object.of_malloc != 0) at = put(at, kOfMalloc);
+    if (object.heap != 0) at = put(at, heaps_[object.heap]);
     bool is_lossy = type.is_lossy || object.is_lossy != 0;
     if (!snapshot_.values.empty()) {
       out.took(at);
@@ -207,6 +209,7 @@ class ObjectFormatter {
   const Snapshot& snapshot_;
   std::vector<TypeText> types_;
   std::vector<std::string> sizes_;
+  std::array<std::string, snapshot::kMostHeaps> heaps_;  // the member that names an object's heap
 };
 
 class ObjectWriter {

@@ -37,10 +37,10 @@ std::string object_text(const Snapshot& snapshot, ObjectIndex index) {
 }
 
 // About what a leaked object references.
-std::string_view remark_on(const Snapshot& snapshot, const snapshot::Object& object) {
+std::string remark_on(const Snapshot& snapshot, const snapshot::Object& object) {
   if (object.is_reachable != 0) return ", not leaked";
-  const bool is_collectors = snapshot.header.malloc && object.of_malloc == 0;
-  return is_collectors ? ", garbage of the collector" : "";
+  const snapshot::HeapKind& kind = snapshot.kind_of(object);
+  return kind.is_collected ? fmt::format(", garbage of {}", kind.owner) : std::string();
 }
 
 // The object, and the first few that it references.

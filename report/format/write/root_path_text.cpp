@@ -9,7 +9,7 @@
 
 #include "report/analyze/fibers.h"
 #include "report/analyze/roots.h"
-#include "report/model/root_kinds.h"
+#include "report/format/write/json_frames.h"
 #include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
 
@@ -150,7 +150,7 @@ void add_root_path(const Snapshot& snapshot,
                    JsonRecord& record) {
   const snapshot::Root& from = snapshot.roots[root];
   JsonRecord begin;
-  begin.text("kind", snapshot::root_kind_name(from.kind));
+  begin.text("kind", snapshot::root_kind(from.kind).key);
   begin.text("text", analyze::root_in_words(snapshot, from));
   if (from.thread) begin.number("thread", *from.thread);
   if (from.fiber) begin.address("fiber", *from.fiber);
@@ -161,8 +161,7 @@ void add_root_path(const Snapshot& snapshot,
     if (frame->line->line != 0) begin.number("line", frame->line->line);
   }
   begin.text_unless_empty("variable", from.variable);
-  const bool is_register = from.kind == snapshot::RootKind::Register;
-  begin.text_unless_empty(is_register ? "register" : "symbol", from.symbol);
+  add_root_symbol(from, begin);
   begin.text_unless_empty("module", from.module);
   if (analyze::is_leftover(snapshot, from)) begin.boolean("leftover", true);
   if (from.address != 0) begin.address("address", from.address);

@@ -16,6 +16,8 @@
 
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "report/format/write/json_record.h"
 #include "report/format/write/summary_formats.h"
 
@@ -60,15 +62,7 @@ JsonRecord heap_record(const snapshot::HeapAccount& heap) {
   record.number("live_bytes", heap.live);
   record.number("unreachable_bytes", heap.unreachable);
   if (heap.fragmented_known) record.number("fragmented_bytes", heap.fragmented);
-  if (heap.malloc) {
-    record.number("arenas", heap.malloc->arenas);
-    record.number("bin_bytes", heap.malloc->in_bins);
-    record.number("fast_bin_bytes", heap.malloc->in_fast_bins);
-    record.number("cache_bytes", heap.malloc->in_caches);
-    record.number("top_bytes", heap.malloc->at_top);
-    record.number("mapped_allocations", heap.malloc->mapped_chunks);
-    record.number("mapped_allocation_bytes", heap.malloc->mapped_bytes);
-  }
+  for (const snapshot::HeapFact& fact : heap.facts) record.number(fact.key, fact.number);
   record.number("free_bytes", heap.free);
   record.number("unmapped_bytes", heap.unmapped);
   record.number("heap_bytes", heap.heap);
@@ -85,9 +79,11 @@ std::string format_summary_json(const SummaryReport& report) {
   record.text_unless_empty("exe", report.exe);
   record.text_unless_empty("captured", report.captured);
   if (report.summary.memory) add_memory(*report.summary.memory, record);
-  if (report.summary.heap) record.object("heap", heap_record(*report.summary.heap));
-  if (report.summary.malloc_heap) {
-    record.object("malloc_heap", heap_record(*report.summary.malloc_heap));
+  const auto& heaps = report.summary.heaps;
+  for (const auto& heap : heaps) {
+    if (!heap) continue;
+    const bool is_first = &heap == &heaps.front();
+    record.object(is_first ? "heap" : fmt::format("{}_heap", heap->kind->key), heap_record(*heap));
   }
   if (!report.complete) {
     record.boolean("complete", false);

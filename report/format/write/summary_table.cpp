@@ -58,42 +58,29 @@ std::string memory_table(const MemoryAccount& memory, const TextStyle& style) {
   return table.format(style);
 }
 
-std::string malloc_table(const snapshot::HeapAccount& heap, const TextStyle& style) {
-  const snapshot::MallocFacts& malloc = *heap.malloc;
-  Table table({"bytes", "of malloc's heap"});
-  const auto add = [&](std::uint64_t bytes, std::string text) {
-    table.add({std::to_string(bytes), std::move(text)});
-  };
-  add(heap.live, "reachable");
-  add(heap.unreachable, "leaked: nothing reachable references it");
-  add(heap.fragmented, "headers and tables of malloc's own");
-  add(malloc.in_bins, "free, between what is in use (fragmentation)");
-  add(malloc.in_fast_bins, "free, in fast bins");
-  add(malloc.in_caches, "free, in the caches of threads");
-  add(malloc.at_top, "free, at the ends of arenas");
-  table.add({std::to_string(heap.heap), "heap"}, Table::Kind::Total);
-  return table.format(style) +
-         fmt::format("{} arena{}; {} bytes of the heap are {} mapped allocation{}\n", malloc.arenas,
-                     malloc.arenas == 1 ? "" : "s", malloc.mapped_bytes, malloc.mapped_chunks,
-                     malloc.mapped_chunks == 1 ? "" : "s");
-}
-
 std::string heap_table(const snapshot::HeapAccount& heap, const TextStyle& style) {
-  Table table({"bytes", "of the collector's heap"});
-  const auto add = [&](std::uint64_t bytes, std::string text) {
-    table.add({std::to_string(bytes), std::move(text)});
+  const snapshot::HeapKind& kind = *heap.kind;
+  Table table({"bytes", fmt::format("of {} heap", whose(kind))});
+  const auto add = [&](std::uint64_t bytes, std::string_view text) {
+    table.add({std::to_string(bytes), std::string(text)});
   };
-  add(heap.live, "live objects");
+  add(heap.live, kind.reachable);
   if (heap.fragmented_known) {
-    add(heap.unreachable, "unreachable objects: the next collection frees them");
-    add(heap.fragmented, "fragmented: free slots and ends of blocks in use");
+    add(heap.unreachable, kind.unreachable);
+    add(heap.fragmented, kind.rest);
   } else {
-    add(heap.unreachable, "not reachable, or unused in blocks in use");
+    add(heap.unreachable, kind.not_reachable);
   }
-  add(heap.free, "free blocks");
-  add(heap.unmapped, "free blocks returned to the system (unmapped)");
+  // A saved snapshot does not say which parts the free bytes have.
+  if (heap.facts.empty()) {
+    add(heap.free, kind.free);
+    if (!kind.unmapped.empty()) add(heap.unmapped, kind.unmapped);
+  }
+  for (const snapshot::HeapFact& fact : heap.facts) {
+    if (!fact.words.empty()) add(fact.number, fact.words);
+  }
   table.add({std::to_string(heap.heap), "heap"}, Table::Kind::Total);
-  return table.format(style);
+  return table.format(style) + (heap.remark.empty() ? "" : heap.remark + '\n');
 }
 
 }  // namespace
@@ -110,14 +97,12 @@ std::string format_summary_table(const SummaryReport& report, const TextStyle& s
         "note: a file does not contain the process's memory mappings; run --summary on the "
         "process\n\n";
   }
-  if (report.summary.heap) {
-    out += report.summary.heap->malloc ? malloc_table(*report.summary.heap, style)
-                                       : heap_table(*report.summary.heap, style);
-  } else {
-    out += "note: the collector's numbers are unknown\n";
-  }
-  if (report.summary.malloc_heap) {
-    out += '\n' + malloc_table(*report.summary.malloc_heap, style);
+  const auto& heaps = report.summary.heaps;
+  if (heaps.empty() || !heaps.front()) out += "note: the collector's numbers are unknown\n";
+  for (const auto& heap : heaps) {
+    if (!heap) continue;
+    if (&heap != &heaps.front()) out += '\n';
+    out += heap_table(*heap, style);
   }
   if (!report.complete) out += fmt::format("partial: {}\n", terminal_text(report.reason));
   return out;

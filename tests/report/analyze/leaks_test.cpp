@@ -13,6 +13,7 @@ class LeakBuilder {
  public:
   LeakBuilder() {
     for (const char* name : {"List", "Entry", "Text"}) build_.type(name);
+    build_.snapshot.heaps.emplace_back().name = snapshot::kMallocsHeap.name;
   }
   LeakBuilder& add(snapshot::TypeIndex type,
                    std::uint64_t bytes,
@@ -124,8 +125,8 @@ TEST_CASE("of two heaps, only malloc's objects leak, also those that garbage ref
   build.add(kText, 100, {0});        // … which references this, and the other way round
   build.add(kText, 64, {}, false);   // held
   build.add(kEntry, 48, {}, false);  // the collector's, held
-  build.snapshot().header.malloc.emplace().name = snapshot::kMalloc;
-  for (const std::size_t at : {1U, 2U}) build.snapshot().objects[at].of_malloc = 1;
+  build.snapshot().heaps.insert(build.snapshot().heaps.begin(), snapshot::Heap{});
+  for (const std::size_t at : {1U, 2U}) build.snapshot().objects[at].heap = 1;
   const auto leaks = analyze::find_leaks(build.snapshot());
   CHECK(leaks.allocated == 2);
   CHECK(leaks.leaks == 1);

@@ -111,7 +111,7 @@ TEST_CASE("--check prints a line for each fact, and the verdict last") {
 
 TEST_CASE("--check says that malloc has a heap, too, and how to read both") {
   Examination found = sample();
-  found.heap->has_malloc = true;
+  found.heap->beside = {&snapshot::kMallocsHeap};
   CHECK(format_check_table(found).find("\nmalloc      has a heap, too: --heap both reads both\n") !=
         std::string::npos);
   CHECK(format_check_json(found).find(R"("collecting":false},"malloc":true,"runtime")") !=

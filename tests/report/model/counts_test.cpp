@@ -19,10 +19,10 @@ Snapshot sample() {
   build.object(0x1060, session, 48).is_reachable = 0;
   for (std::uint64_t i = 0; i < 3; ++i) build.object(0x2000 + 32 * i, text, 32);
   build.object(0x3000, unknown, 4096);
-  Collector collector;
-  collector.heap_bytes = 65536;
-  collector.free_bytes = 32768;
-  build.snapshot.header.collector = collector;
+  Heap heap;
+  heap.heap_bytes = 65536;
+  heap.free_bytes = 32768;
+  build.snapshot.heaps = {heap};
   return build.snapshot;
 }
 
@@ -45,13 +45,13 @@ TEST_CASE("live and unreachable bytes add up to what the collector has in use") 
 TEST_CASE("without the collector's numbers the total is the sum of what was read") {
   Snapshot snapshot = sample();
   SUBCASE("none is known") {
-    snapshot.header.collector.reset();
+    snapshot.heaps.clear();
   }
   SUBCASE("they contradict what was read") {
-    snapshot.header.collector->free_bytes = 65000;
+    snapshot.heaps[0].free_bytes = 65000;
   }
   SUBCASE("more is free than there is") {
-    snapshot.header.collector->free_bytes = 1U << 30;
+    snapshot.heaps[0].free_bytes = 1U << 30;
   }
   const CountTable table = count_objects(snapshot);
   CHECK(table.unreachable_bytes == 48);
@@ -60,19 +60,19 @@ TEST_CASE("without the collector's numbers the total is the sum of what was read
 
 TEST_CASE("of two heaps, each has its own totals, and the table those of both") {
   Snapshot snapshot = sample();
-  Collector malloc;
-  malloc.name = kMalloc;
+  Heap malloc;
+  malloc.name = kMallocsHeap.name;
   malloc.heap_bytes = 8192;
   malloc.free_bytes = 1000;
-  snapshot.header.malloc = malloc;
-  snapshot.objects[1].of_malloc = 1;  // a live Session
-  snapshot.objects[2].of_malloc = 1;  // the dead one
+  snapshot.heaps.push_back(malloc);
+  snapshot.objects[1].heap = 1;  // a live Session
+  snapshot.objects[2].heap = 1;  // the dead one
   const CountTable table = count_objects(snapshot);
   REQUIRE(table.heaps.size() == 2);
   const HeapCount& of_collector = table.heaps[0];
   const HeapCount& of_malloc = table.heaps[1];
-  CHECK_FALSE(of_collector.is_malloc);
-  CHECK(of_malloc.is_malloc);
+  CHECK(of_collector.kind == &kCollectorsHeap);
+  CHECK(of_malloc.kind == &kMallocsHeap);
   CHECK(of_collector.objects == 5);
   CHECK(of_collector.bytes == 48 + 3 * 32 + 4096);
   CHECK(of_collector.in_use_bytes() == 65536 - 32768);
@@ -85,6 +85,21 @@ TEST_CASE("of two heaps, each has its own totals, and the table those of both") 
   CHECK(table.free_bytes == 32768 + 1000);
   CHECK(table.bytes + table.unreachable_bytes + *table.free_bytes == *table.heap_bytes);
   CHECK(table.rows.size() == 3);
+}
+
+TEST_CASE("a sum over heaps is unknown if one of them does not know its share") {
+  Snapshot snapshot = sample();
+  snapshot.heaps.resize(3);
+  snapshot.heaps[2].heap_bytes = 100;
+  snapshot.objects[1].heap = 2;
+  const CountTable table = count_objects(snapshot);
+  REQUIRE(table.heaps.size() == 3);
+  CHECK(table.heaps[1].objects == 0);
+  CHECK(table.heaps[2].objects == 1);
+  CHECK(table.heaps[2].unreachable_bytes == 100 - 48);
+  CHECK_FALSE(table.heap_bytes.has_value());
+  CHECK_FALSE(table.free_bytes.has_value());
+  CHECK(table.unreachable_bytes == 32768 - (48 + 3 * 32 + 4096) + 100 - 48);
 }
 
 TEST_CASE("with --all, unreachable objects have separate rows") {

@@ -77,7 +77,7 @@ void put(const Root& root, PlainWriter& out) {
 Root root_of(PlainReader& in) {
   Root root;
   const auto kind = in.number<std::uint8_t>();
-  in.fail_unless(kind <= static_cast<std::uint8_t>(snapshot::RootKind::Finalizer));
+  in.fail_unless(kind < snapshot::kRootKinds.size());
   root.kind = static_cast<snapshot::RootKind>(kind);
   root.symbol = in.text(kLongestText);
   root.to = in.number<snapshot::ObjectIndex>();

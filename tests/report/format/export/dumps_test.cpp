@@ -168,12 +168,12 @@ TEST_CASE("a format that needs bytes or offsets that a snapshot lacks is refused
   };
   for (const Format* const format : formats_with(writes<&Format::snapshot>))
     CHECK(why_not(format->name).empty());
-  build.snapshot.header.malloc.emplace();
+  build.snapshot.heaps.resize(2);
   for (const char* name : {"gcfull", "gcgrph"}) {
     CHECK(why_not(name).find("try: --heap gc") != std::string::npos);
   }
   CHECK(why_not("hprof").empty());
-  build.snapshot.header.malloc.reset();
+  build.snapshot.heaps.resize(1);
   build.snapshot.header.source = "gcgrph";
   CHECK(why_not("gcfull").find("pointers") != std::string::npos);
   CHECK(why_not("gcgrph").empty());

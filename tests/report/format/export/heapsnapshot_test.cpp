@@ -60,7 +60,7 @@ TEST_CASE("of two heaps, malloc's objects are native in a heapsnapshot") {
   const auto type = build.type("A");
   build.object(0x7f0000001010, type, 32);
   build.object(0x7f0000002010, type, 48);
-  build.snapshot.objects[1].of_malloc = 1;
+  build.snapshot.objects[1].heap = 1;
   MemorySink sink;
   REQUIRE(find_format("heapsnapshot")->snapshot(build.snapshot, sink, {}));
   CHECK(sink.text.find("\n,3,514,515,32,") != std::string::npos);

@@ -115,10 +115,11 @@ Snapshot with_every_kind_of_key() {
   build.object(0x2000, odd, 48, {{0, 0}, {8, 1}, {16, 0}, {24, 1}}).is_reachable = 0;
   build.snapshot.header.live_only = false;
   build.snapshot.header.pause_ms = 1.25;
-  build.snapshot.objects[0].of_malloc = 1;
-  build.snapshot.objects[1].of_malloc = 1;
-  build.snapshot.header.malloc.emplace().name = snapshot::kMalloc;
-  build.snapshot.header.malloc->heap_bytes = 135168;
+  build.snapshot.objects[0].heap = 1;
+  build.snapshot.objects[1].heap = 1;
+  build.snapshot.heaps.resize(2);
+  build.snapshot.heaps[1].name = snapshot::kMallocsHeap.name;
+  build.snapshot.heaps[1].heap_bytes = 135168;
   build.snapshot.header.marked_conservatively = {30, 1920};
   build.snapshot.roots.emplace_back().symbol = "CACHE";
   add_stacks(build.snapshot);
@@ -139,6 +140,63 @@ TEST_CASE("objects that an earlier release named as held by a type get the prese
   CHECK(found->types.size() == 2);
 }
 
+TEST_CASE("each kind of root is the same after it was saved") {
+  SnapshotBuilder build;
+  build.object(0x1000, build.type("A"), 16);
+  for (const snapshot::RootKindRow& row : snapshot::kRootKinds) {
+    CHECK(&snapshot::root_kind(row.kind) == &row);
+    build.snapshot.roots.emplace_back().kind = row.kind;
+  }
+  const std::string text = written(build.snapshot);
+  const auto found = read_text(text);
+  REQUIRE(found);
+  REQUIRE(found->roots.size() == snapshot::kRootKinds.size());
+  for (std::size_t i = 0; i < found->roots.size(); ++i) {
+    CHECK(found->roots[i].kind == build.snapshot.roots[i].kind);
+    CHECK(found->roots[i].symbol.empty());
+  }
+  CHECK(written(*found) == text);
+  const std::string garbage = R"x("kind":"global","symbol":"(garbage of the collector)")x";
+  CHECK(text.find(garbage) != std::string::npos);
+}
+
+TEST_CASE("an object's heap is found by its name, whichever heaps a saved snapshot has") {
+  const std::string head = "{\"record\":\"snapshot\",\"version\":1,\"pid\":7";
+  const std::string other = ",\"malloc\":{\"name\":\"malloc\",\"heap_bytes\":64}";
+  std::string object = kA;
+  object.insert(object.size() - 2, ",\"heap\":\"malloc\"");
+  SUBCASE("both") {
+    const auto found = read_text(head + ",\"collector\":{\"name\":\"bdwgc\"}" + other + "}\n" +
+                                 object + kB + kEnd);
+    REQUIRE(found);
+    REQUIRE(found->heaps.size() == 2);
+    CHECK(found->objects[0].heap == 1);
+    CHECK(found->objects[1].heap == 0);
+  }
+  SUBCASE("the other one first") {
+    const auto found =
+        read_text(head + other + ",\"collector\":{\"name\":\"x\"}}\n" + object + kB + kEnd);
+    REQUIRE(found);
+    REQUIRE(found->heaps.size() == 2);
+    CHECK(found->heaps[0].name == "x");
+    CHECK(found->objects[0].heap == 1);
+  }
+  SUBCASE("only the first") {
+    const auto found =
+        read_text(head + ",\"collector\":{\"name\":\"malloc\"}}\n" + object + kB + kEnd);
+    REQUIRE(found);
+    REQUIRE(found->heaps.size() == 1);
+    CHECK(found->objects[0].heap == 0);
+    CHECK(&found->kind_of(found->objects[1]) == &snapshot::kMallocsHeap);
+  }
+  SUBCASE("none") {
+    const auto found = read_text(kHead + object + kB + kEnd);
+    REQUIRE(found);
+    CHECK(found->heaps.empty());
+    CHECK(found->objects[0].heap == 0);
+  }
+}
+
 TEST_CASE("a snapshot that was read is written again as the same bytes, plain and packed") {
   const std::string text = written(with_every_kind_of_key());
   const auto plain = read_text(text);
@@ -147,9 +205,9 @@ TEST_CASE("a snapshot that was read is written again as the same bytes, plain an
   REQUIRE(plain->header.marked_conservatively);
   CHECK(plain->header.marked_conservatively->objects == 30);
   CHECK(plain->header.marked_conservatively->bytes == 1920);
-  REQUIRE(plain->header.malloc);
-  CHECK(plain->header.malloc->is_malloc());
-  CHECK(plain->objects[0].of_malloc == 1);
+  REQUIRE(plain->heaps.size() == 2);
+  CHECK(&plain->heaps[1].kind() == &snapshot::kMallocsHeap);
+  CHECK(&plain->kind_of(plain->objects[0]) == &snapshot::kMallocsHeap);
   const auto packed = read_text(written(with_every_kind_of_key(), true));
   REQUIRE(packed);
   CHECK(written(*packed) == text);

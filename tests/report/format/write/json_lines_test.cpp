@@ -85,11 +85,11 @@ TEST_CASE("a snapshot is written in the documented format") {
   header.host = "ci-7";
   header.exe = "/srv/app";
   header.pause_ms = 41.2;
-  header.collector.emplace();
-  header.collector->version = "8.2.2";
-  header.collector->layout = "accessors";
-  header.collector->collecting = false;
-  header.collector->heap_bytes = 65536;
+  Heap& heap = build.snapshot.heaps.emplace_back();
+  heap.version = "8.2.2";
+  heap.layout = "accessors";
+  heap.collecting = false;
+  heap.heap_bytes = 65536;
   header.marked_conservatively = {30, 1920};
   header.runtime = "crystal";
   const auto session = build.type("Session");
