@@ -44,7 +44,7 @@ void PipeDrain::run() {
 }
 
 bool PipeDrain::take_piece(std::span<char> piece) {
-  const ssize_t got = read(fd_.get(), piece.data(), piece.size());
+  const ssize_t got = ::read(fd_.get(), piece.data(), piece.size());
   if (got < 0 && errno == EINTR) return true;
   if (got <= 0) return false;
   bytes_ += static_cast<std::uint64_t>(got);

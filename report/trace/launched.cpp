@@ -55,7 +55,7 @@ Result<Pipe> make_pipe() {
 [[noreturn]] void keep_running(pid_t pid, int lifeline) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) std::signal(signal, SIG_IGN);
   char none = 0;
-  while (read(lifeline, &none, 1) < 0 && errno == EINTR) {
+  while (::read(lifeline, &none, 1) < 0 && errno == EINTR) {
   }
   kill(pid, SIGCONT);
   _exit(0);

@@ -71,7 +71,7 @@ TEST_CASE("a stopped program runs on when a signal of the terminal ends what sta
     _exit(0);
   }
   pid_t program = 0;
-  REQUIRE(read(pipe_ends[0], &program, sizeof program) == sizeof program);
+  REQUIRE(::read(pipe_ends[0], &program, sizeof program) == sizeof program);
   int status = 0;
   REQUIRE(waitpid(tool, &status, WUNTRACED) == tool);
   REQUIRE(WIFSTOPPED(status));
