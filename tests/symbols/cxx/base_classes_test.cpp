@@ -47,7 +47,7 @@ TEST_CASE("a class is a base if the type_info of another one says so") {
   const std::unique_ptr<Root> leaf = std::make_unique<Leaf>();
   REQUIRE(dynamic_cast<Side*>(leaf.get()) != nullptr);
   const auto bases = cxx::base_classes(own_program(), OwnMemory());
-  const std::string prefix = "base_classes_test::";
+  const std::string prefix = "heapattach::base_classes_test::";
   CHECK(bases.contains(prefix + "Root"));
   CHECK(bases.contains(prefix + "Side"));
   CHECK(bases.contains(prefix + "Virtual"));
