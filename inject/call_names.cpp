@@ -16,9 +16,9 @@ struct CallName {
 };
 
 // All calls in the kernel headers that we are built with.
-constexpr std::array kCalls = {
+constexpr auto kCalls = std::to_array<CallName>({
 #include "call_list.h"
-};
+});
 
 // Calls that these headers may lack. Those added since 5.1 have the same numbers on all processors.
 constexpr std::array kNewerCalls = {
