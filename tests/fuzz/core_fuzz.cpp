@@ -13,7 +13,7 @@
 
 namespace {
 
-namespace heapattach {
+using namespace heapattach;
 
 // The map and the readable bytes must agree about `at`.
 void read_around(const CoreFile& core, RemoteAddr at) {
@@ -25,7 +25,7 @@ void read_around(const CoreFile& core, RemoteAddr at) {
   if (*count > mapping->range.end() - at) std::abort();
 }
 
-}  // namespace heapattach
+}  // namespace
 
 // A core file. Its map is in order, and its memory is where the map says.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -54,5 +54,3 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)core.program();
   return 0;
 }
-
-}  // namespace

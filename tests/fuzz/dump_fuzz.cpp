@@ -14,12 +14,12 @@
 
 namespace {
 
-namespace heapattach {
+using namespace heapattach;
 
 // A dump of a few bytes may describe a heap that takes minutes to walk.
 constexpr std::uint64_t kMostBytes = 16U << 20U;
 
-}  // namespace heapattach
+}  // namespace
 
 // A collector's dump, plain or packed. The counts equal what it lists.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -41,5 +41,3 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!adds_up) std::abort();
   return 0;
 }
-
-}  // namespace

@@ -22,8 +22,7 @@
 // the ELF files of the folder INPUTS (which the tests compile) and of what is below.
 namespace {
 
-namespace heapattach {
-
+using namespace heapattach;
 namespace files = std::filesystem;
 
 constexpr std::uintmax_t kLargestSeed = 64U << 10U;
@@ -214,7 +213,7 @@ void write_other_seeds(const files::path& output) {
   write(output / "stack_bytes" / "two_frames", unwind::to_bytes(found));
 }
 
-}  // namespace heapattach
+}  // namespace
 
 int main(int count, char** words) {
   if (count != 3) {
@@ -230,5 +229,3 @@ int main(int count, char** words) {
   write_other_seeds(words[2]);
   return 0;
 }
-
-}  // namespace

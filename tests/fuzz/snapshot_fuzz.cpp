@@ -15,7 +15,7 @@
 
 namespace {
 
-namespace heapattach {
+using namespace heapattach;
 
 // Files in memory; `bytes` are a whole file.
 Result<snapshot::Snapshot> read_bytes(const void* bytes, std::size_t size) {
@@ -32,7 +32,7 @@ std::string written(const snapshot::Snapshot& snapshot) {
   return sink.text;
 }
 
-}  // namespace heapattach
+}  // namespace
 
 // A saved snapshot. One that can be read and is whole is written as something that is read as the
 // same; and what is counted of it adds up.
@@ -46,5 +46,3 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!again || written(*again) != once) std::abort();
   return 0;
 }
-
-}  // namespace

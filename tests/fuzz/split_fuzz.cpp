@@ -10,14 +10,14 @@
 
 namespace {
 
-namespace heapattach {
+using namespace heapattach;
 
 bool fill(const Fd& file, std::span<const std::byte> bytes) {
   return ftruncate(file.get(), 0) == 0 &&
          pwrite(file.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
 }
 
-}  // namespace heapattach
+}  // namespace
 
 // Debug information that was split off or moved to a supplementary file, with its main file.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -35,5 +35,3 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)types::read_types_of(program, 0x1000, options, std::span(&companion, 1));
   return 0;
 }
-
-}  // namespace

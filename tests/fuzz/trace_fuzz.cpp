@@ -14,7 +14,7 @@
 
 namespace {
 
-namespace heapattach {
+using namespace heapattach;
 
 // Files in memory; `bytes` are a whole file.
 Result<trace::Trace> read_bytes(const void* bytes, std::size_t size) {
@@ -33,7 +33,7 @@ std::string written(const trace::Trace& trace) {
   return sink.text;
 }
 
-}  // namespace heapattach
+}  // namespace
 
 // A saved trace. One that can be read is written as something that is read as the same, and its
 // rows can be made.
@@ -46,5 +46,3 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!again || written(*again) != once) std::abort();
   return 0;
 }
-
-}  // namespace

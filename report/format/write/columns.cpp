@@ -86,11 +86,11 @@ void add_value(std::string_view key, const CellValue& value, JsonRecord& record)
 void Grid::add_total(const std::vector<std::pair<std::string_view, CellValue>>& values,
                      std::string text) {
   std::vector<CellValue> total(columns.size());
-  for (const auto& [head, value] : values) {
+  for (const auto& given : values) {
     const auto column = std::find_if(columns.begin(), columns.end(),
-                                     [&](const auto& one) { return one.head == head; });
+                                     [&](const auto& one) { return one.head == given.first; });
     if (column != columns.end()) {
-      total[static_cast<std::size_t>(column - columns.begin())] = value;
+      total[static_cast<std::size_t>(column - columns.begin())] = given.second;
     }
   }
   total.back() = std::move(text);
