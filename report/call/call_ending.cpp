@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <sys/syscall.h>
 
+#include "attach/arch/system_calls.h"
 #include "inject/call_names.h"
 #include "symbols/unwind/stacks.h"
 
@@ -62,7 +63,7 @@ std::string crash_text(const CallOutcome& outcome) {
 }
 
 std::string_view hint_about(int number) {
-  if (number == SYS_open || number == SYS_openat) {
+  if (number == kOpen || number == SYS_openat) {
     return " (it would change the file, or take input from another process)";
   }
   if (number == SYS_fcntl || number == SYS_ioctl || number == SYS_prctl) {
