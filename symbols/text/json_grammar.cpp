@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
+#ifdef __SSE2__
 #include <emmintrin.h>
+#endif
 
 #include "symbols/text/utf8.h"
 
@@ -95,6 +97,7 @@ const char* end_of_exponent(const char* at, const char* end) {
 }  // namespace
 
 const char* end_of_plain_text(const char* at, const char* end) {
+#ifdef __SSE2__  // sixteen letters at a time
   const __m128i quote = _mm_set1_epi8('"');
   const __m128i backslash = _mm_set1_epi8('\\');
   const __m128i last_control = _mm_set1_epi8(0x1f);
@@ -106,6 +109,7 @@ const char* end_of_plain_text(const char* at, const char* end) {
     const int mask = _mm_movemask_epi8(found);
     if (mask != 0) return at + __builtin_ctz(static_cast<unsigned>(mask));
   }
+#endif
   while (at != end && !ends_text(*at)) ++at;
   return at;
 }
