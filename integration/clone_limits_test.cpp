@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Of version 1.
+// Control groups of version 1.
 constexpr const char* kMemory = "/sys/fs/cgroup/memory";
 constexpr const char* kLimit = "memory.limit_in_bytes";
 

@@ -18,7 +18,7 @@ inline constexpr std::uint16_t kOwnProcessor = EM_AARCH64;
   return machine == EM_X86_64;
 }
 
-// What is wrong with other files.
+// The refusal of files for other processors.
 inline constexpr const char* kForeignFile = "an ELF file, but not for x86-64";
 
 }  // namespace heapattach

@@ -16,8 +16,8 @@
 // registers show of one.
 namespace heapattach {
 
-// What a call returns inside the kernel if it will be entered again (include/linux/errno.h).
-// Programs never see these.
+// The kernel's own results for calls that it will enter again (include/linux/errno.h). Programs
+// never see them.
 inline constexpr std::int64_t kRestartSys = -512;
 inline constexpr std::int64_t kRestartNoIntr = -513;
 inline constexpr std::int64_t kRestartNoHand = -514;
@@ -32,7 +32,7 @@ inline constexpr std::int64_t kRestartBlock = -516;  // with the rest of its tim
 [[nodiscard]] std::array<std::uint64_t, 6> call_arguments(const Registers& at);
 // Its result, or one of the numbers above.
 [[nodiscard]] std::int64_t call_result(const RawRegisters& at);
-// Of a thread that has stopped for a call: whether it is at the entry, not at the exit.
+// Whether a thread that has stopped for a call is at its entry, not at its exit.
 [[nodiscard]] bool is_at_call_entry(const RawRegisters& at);
 
 // The instruction that makes a call. A thread in a call is just after it.

@@ -102,7 +102,7 @@ std::uint32_t word(long value) {
   return static_cast<std::uint32_t>(value);
 }
 
-// What any of our processes may do with memory, open files, and itself.
+// Allows calls that concern only memory, open files and the process itself.
 FilterProgram allow_computing() {
   FilterProgram filter(SECCOMP_RET_KILL_PROCESS);
   for (const long call : kAllowed) filter.judge(call, SECCOMP_RET_ALLOW);

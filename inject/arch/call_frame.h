@@ -36,7 +36,7 @@ Result<CallFrame> make_call_frame(const RawRegisters& found,
                                   RemoteAddr function,
                                   std::span<const CallArgument> arguments);
 
-// What a C function has returned, in the registers of a thread just after it.
+// The result of a C function, from the registers of a thread that has just returned from it.
 [[nodiscard]] std::uint64_t function_result(const RawRegisters& now);
 
 // Whether a thread stopped by SIGSEGV has returned from the function.

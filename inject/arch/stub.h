@@ -44,7 +44,7 @@ struct Stub {
   static std::vector<std::byte> function_image(const RawRegisters& way_back, std::uint64_t mask);
   // The offset in that stub to which the function returns.
   static std::size_t function_return();
-  // What the function returned, at the system call after it.
+  // The result of the function, from the registers at the system call after it.
   static std::uint64_t function_result(const RawRegisters& at);
 
   // A stub that was left in memory, with or without the extra code in front.

@@ -1,4 +1,4 @@
-// What programs that falsify their allocator's data have in common: "PROGRAM HOW [SEED]" prints
+// Shared by the programs that falsify their allocator's data: "PROGRAM HOW [SEED]" prints
 // "ready done=1", or done=0 if it did not find what to change, and waits for the end of its
 // standard input without allocating anything.
 

@@ -31,7 +31,7 @@ enum class CallPlace : std::uint8_t {
 struct CallOptions {
   const Request& request;
   CallExpression call = {};
-  std::vector<std::string> or_else = {};  // alternatives, if there is no such function
+  std::vector<std::string> or_else = {};  // other names to try if the first is missing
   // The shared library to load into the clone if none of these exists either, as a path in the
   // target's view; empty: none.
   std::string routine_library = {};

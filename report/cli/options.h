@@ -55,7 +55,7 @@ struct LeakReportOptions {
   std::vector<std::string> command{};  // of at_exit: the program to start
 };
 
-// What --why, --graph, --find and --sizes ADDRESS explain, and how much to show.
+// The options of --why, --graph, --find and --sizes ADDRESS.
 struct ExplainOptions {
   std::string what;              // a type or an address; empty: not requested
   analyze::FindExpression find;  // of --find
@@ -66,8 +66,8 @@ struct ExplainOptions {
   std::size_t objects = 10;  // of the graph; 0: all
 };
 
-// What --trace records and shows. The options for types, minimum bytes and number of rows are those
-// of all tables.
+// The options of --trace. Those for types, minimum bytes and number of rows are shared by all
+// tables.
 struct TraceReportOptions {
   std::vector<std::string> command;                // a program to start; empty: none
   bool live = false;                               // the table is shown while it is recorded
@@ -89,7 +89,7 @@ struct Source {
   std::string file;  // a saved snapshot instead of a process; empty: none
 };
 
-// What the user wants, checked for contradictions without touching the system. Each field is set by
+// The command line, checked for contradictions without touching the system. Each field is set by
 // a row of option_table.cpp or report_table.cpp, except the deadline and the functions of Request,
 // which request_of() (sources.h) sets for a run. Its `pid` is that of a single run, and its `file`
 // may also be a saved snapshot.

@@ -71,7 +71,7 @@ RubyOptions ruby_options(const Options& options, const Request& request) {
                      options.report == Report::Strings || options.report == Report::Summary;
   what.text_bytes = options.report == Report::Strings ? std::string::npos : options.value_bytes;
   what.by_line = options.by == snapshot::CountBy::Line;
-  // That is also the default, which leaves the choice to us.
+  // Freeze is also the default; only if the user names it is Ruby's heap read from outside.
   what.from_outside = options.hold == snapshot::Hold::Freeze &&
                       std::any_of(options.given.begin(), options.given.end(),
                                   [](const OptionRow* row) { return row->name == "snapshot"; });

@@ -9,7 +9,7 @@ namespace heapattach::boehm {
 
 // Reads the table at `at` of the displacements that count (GC_valid_offsets in obj_map.c): one byte
 // for each, up to the size of a block, 1 if it counts. If all interior pointers are recognised, all
-// are set. None if there is no such table.
+// are set. None if the table is missing.
 std::optional<heap::Displacements> read_displacements(RemoteAddr at, const MemoryReader& memory);
 
 struct DisplacementsFound {
