@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "attach/base/pipe.h"
+
 namespace heapattach {
 
 namespace {
@@ -44,11 +46,8 @@ Result<dev_t> device_of_memory() {
 }
 
 Result<dev_t> device_of_pipes() {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return os_error("pipe2", errno);
-  const Fd reads(ends[0]);
-  const Fd writes(ends[1]);
-  return HA_TRY(status_of(reads)).st_dev;
+  const Pipe pipe = HA_TRY(make_pipe("pipe2"));
+  return HA_TRY(status_of(pipe.reads)).st_dev;
 }
 
 std::string name_of(const Fd& file) {

@@ -1,6 +1,5 @@
 #include "attach/process/start_program.h"
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -11,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/base/fd.h"
+#include "attach/base/pipe.h"
 
 namespace heapattach {
 
@@ -19,18 +18,6 @@ namespace {
 
 pid_t started_pid = 0;  // the last program that was started
 std::optional<int> started_end;
-
-struct Pipe {
-  Fd reads;
-  Fd writes;
-};
-Result<Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  const int got = pipe2(ends.data(), O_CLOEXEC);
-  const int failure = errno;
-  if (got != 0) return os_error("making a pipe", failure);
-  return Pipe{Fd(ends[0]), Fd(ends[1])};
-}
 
 // Waits for one byte from `go` first: without it, there is nothing to become.
 [[noreturn]] void become(const std::vector<std::string>& command, int go, int report_to) {
@@ -63,8 +50,8 @@ void kill_and_reap(pid_t pid) {
 
 Result<pid_t> start_program(const std::vector<std::string>& command,
                             const std::function<Result<void>(pid_t)>& prepare) {
-  Pipe failed = HA_TRY(make_pipe());
-  Pipe gate = HA_TRY(make_pipe());
+  Pipe failed = HA_TRY(make_pipe("making a pipe"));
+  Pipe gate = HA_TRY(make_pipe("making a pipe"));
   const pid_t pid = fork();
   const int failure = errno;
   if (pid < 0) return os_error("starting the program", failure);

@@ -1,6 +1,5 @@
 #include "attach/sandbox/fed_worker.h"
 
-#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -8,22 +7,17 @@
 #include <unistd.h>
 
 #include "attach/base/guardian.h"
+#include "attach/base/pipe.h"
 
 namespace heapattach {
 namespace {
 
 constexpr int kPipeBytes = 1 << 20;
 
-struct Pipe {
-  Fd reading;
-  Fd writing;
-};
-
-Result<Pipe> make_pipe() {
-  std::array<int, 2> ends{-1, -1};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return os_error("pipe2", errno);
-  fcntl(ends[0], F_SETPIPE_SZ, kPipeBytes);
-  return Pipe{Fd(ends[0]), Fd(ends[1])};
+Result<Pipe> make_large_pipe() {
+  Pipe pipe = HA_TRY(make_pipe("pipe2"));
+  fcntl(pipe.reads.get(), F_SETPIPE_SZ, kPipeBytes);
+  return pipe;
 }
 
 }  // namespace
@@ -37,14 +31,14 @@ FedWorker::FedWorker(Fd input, Fd output, pid_t pid, const SandboxLimits& limits
 
 Result<std::unique_ptr<FedWorker>> FedWorker::start(const Work& work, const SandboxLimits& limits) {
   HA_TRY(check_guarded_time("starting a worker"));
-  Pipe to_worker = HA_TRY(make_pipe());
-  Pipe from_worker = HA_TRY(make_pipe());
+  Pipe to_worker = HA_TRY(make_large_pipe());
+  Pipe from_worker = HA_TRY(make_large_pipe());
   SandboxLimits inside = limits;
-  inside.descriptors = {to_worker.reading.get()};
-  const auto in_worker = [&](SandboxOutput& output) { work(std::move(to_worker.reading), output); };
-  const pid_t pid = HA_TRY(fork_worker(in_worker, inside, from_worker.writing.get(), true));
+  inside.descriptors = {to_worker.reads.get()};
+  const auto in_worker = [&](SandboxOutput& output) { work(std::move(to_worker.reads), output); };
+  const pid_t pid = HA_TRY(fork_worker(in_worker, inside, from_worker.writes.get(), true));
   return std::unique_ptr<FedWorker>(
-      new FedWorker(std::move(to_worker.writing), std::move(from_worker.reading), pid, limits));
+      new FedWorker(std::move(to_worker.writes), std::move(from_worker.reads), pid, limits));
 }
 
 Result<void> FedWorker::feed(std::string_view bytes) {

@@ -1,7 +1,6 @@
 #include "attach/sandbox/sandbox.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <memory>
 
@@ -11,6 +10,7 @@
 
 #include "attach/base/fd.h"
 #include "attach/base/guardian.h"
+#include "attach/base/pipe.h"
 #include "attach/sandbox/confined.h"
 #include "attach/sandbox/sandbox_worker.h"
 
@@ -78,15 +78,12 @@ Result<SandboxResult> run_sandboxed(const std::function<void(SandboxOutput&)>& w
   HA_TRY(check_guarded_time("starting a worker"));
   SandboxLimits limits = wanted;
   limits.time = std::min(limits.time, share_of_time());
-  std::array<int, 2> ends{-1, -1};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return os_error("pipe2", errno);
-  const Fd from_worker(ends[0]);
-  Fd to_parent(ends[1]);
-  fcntl(from_worker.get(), F_SETPIPE_SZ, kPipeBytes);
+  Pipe pipe = HA_TRY(make_pipe("pipe2"));
+  fcntl(pipe.reads.get(), F_SETPIPE_SZ, kPipeBytes);
   const auto deadline = Clock::now() + limits.time;
-  Worker worker(HA_TRY(fork_worker(work, limits, to_parent.get(), false)));
-  to_parent.reset();
-  std::vector<std::byte> bytes = HA_TRY(drain(from_worker, limits, deadline));
+  Worker worker(HA_TRY(fork_worker(work, limits, pipe.writes.get(), false)));
+  pipe.writes.reset();
+  std::vector<std::byte> bytes = HA_TRY(drain(pipe.reads, limits, deadline));
   const auto status = worker.end_by(deadline);
   if (!status) return too_long(limits);
   HA_TRY(judge_worker(*status));

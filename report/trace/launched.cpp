@@ -13,7 +13,6 @@
 #include "report/trace/launched.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <thread>
@@ -24,6 +23,7 @@
 #include <unistd.h>
 
 #include "attach/base/interrupt.h"
+#include "attach/base/pipe.h"
 #include "attach/process/start_program.h"
 
 namespace heapattach::trace {
@@ -40,18 +40,6 @@ constexpr std::chrono::microseconds kLongestSlice{50'000};
 constexpr auto kShortlyStopped = 1s;
 constexpr int kRunsLonger = 4;
 
-struct Pipe {
-  Fd reads;
-  Fd writes;
-};
-Result<Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  const int got = pipe2(ends.data(), O_CLOEXEC);
-  const int failure = errno;
-  if (got != 0) return os_error("making a pipe", failure);
-  return Pipe{Fd(ends[0]), Fd(ends[1])};
-}
-
 [[noreturn]] void keep_running(pid_t pid, int lifeline) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) std::signal(signal, SIG_IGN);
   char none = 0;
@@ -64,7 +52,7 @@ Result<Pipe> make_pipe() {
 }  // namespace
 
 Result<Launched> Launched::start(const std::vector<std::string>& command) {
-  Pipe alive = HA_TRY(make_pipe());
+  Pipe alive = HA_TRY(make_pipe("making a pipe"));
   const pid_t pid = HA_TRY(start_program(command));
   const pid_t keeper = fork();
   if (keeper == 0) {
