@@ -48,7 +48,7 @@ struct Newborn {
   pid_t number = 0;  // as the target knows it
 };
 
-// Where and how to make a clone, decided beforehand.
+// The place and the method for making a clone, chosen beforehand.
 struct Plan {
   const Process& target;
   MemoryMap map;

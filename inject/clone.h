@@ -48,7 +48,7 @@ class Clone {
   // Whether it is still intact, so that everything read from it so far is valid. A process that the
   // OOM killer is killing may already have lost memory.
   [[nodiscard]] bool is_whole() const;
-  // Where memory ran so short that the clone was given up, if it was.
+  // If the clone was given up, the place where memory ran short.
   [[nodiscard]] std::optional<std::string> given_up() const {
     return watch_ ? watch_->given_up() : std::nullopt;
   }

@@ -174,7 +174,8 @@ std::optional<std::uint64_t> bytes_of_line(std::string_view text, std::string_vi
 }
 
 std::vector<GroupDirectory> memory_groups(std::string_view cgroup, std::string_view mounts) {
-  // Where the memory groups of either version are mounted; a later mount covers an earlier one.
+  // The directories where the memory groups of version 1 and 2 are mounted. A later mount covers an
+  // earlier one.
   std::string mounted_1;
   std::string mounted_2;
   for_each_line(mounts, [&](std::string_view line) {

@@ -26,7 +26,7 @@ namespace heapattach {
 namespace {
 
 constexpr std::size_t kMostText = 65536;
-// How much of one padding to search; most are shorter than a page.
+// The bytes to search in one padding, at most. Most are shorter than a page.
 constexpr std::uint64_t kMostPadding = 65536;
 constexpr std::uint64_t kStubAlignment = 64;
 // How far from a thread's stack pointer, now or when it was borrowed, a return address into a stub

@@ -35,8 +35,8 @@ Result<void> clear_leftovers(const Process& target,
                              RemoteControl& control,
                              std::vector<pid_t> also = {});
 
-// The same, for the end of any report. First waits, for some seconds at most, until copies whose
-// heapattach was killed have ended, so that they are reaped too.
+// Removes leftovers at the end of any report. First waits, for some seconds at most, until copies
+// whose heapattach was killed have ended, so that they are reaped too.
 Result<void> clear_leftovers(const Process& target);
 
 }  // namespace heapattach

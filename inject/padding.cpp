@@ -36,7 +36,7 @@ bool is_header(const Elf64_Ehdr& header) {
          header.e_phnum <= kMostSegments;
 }
 
-// Where the segment that is mapped as `code` ends: after its last byte, at most at the end of the
+// The end of the segment that is mapped as `code`: after its last byte, at most at the end of the
 // mapping.
 std::optional<RemoteAddr> end_of_code(const Mapping& first,
                                       const Mapping& code,

@@ -18,7 +18,7 @@ namespace {
 constexpr long kPidfdOpen = 434;
 constexpr long kPidfdGetfd = 438;
 
-// What recvmsg(2) reads and writes, as laid out in the clone.
+// The arguments and results of recvmsg(2), as laid out in the clone.
 struct Letter {
   msghdr header{};
   iovec piece{};

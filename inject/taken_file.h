@@ -26,7 +26,7 @@ Result<Fd> take_memory(const Process& process, MadeFile made, std::string_view n
 // The reading end of an unnamed pipe.
 Result<Fd> take_pipe(const Process& process, int number);
 
-// Whether `file` is still under that number.
+// Whether the process still has `file` open as descriptor `number`.
 [[nodiscard]] bool is_still_there(const Process& process, int number, const Fd& file);
 
 // Fixes the size of a memfd at `bytes` for good, so that no other owner can shorten it: touching

@@ -38,7 +38,7 @@ void be_urgent() noexcept {
 void kill_and_release(pid_t pid) noexcept {
   const long opened = syscall(SYS_pidfd_open, pid, 0);
   const Fd pidfd(opened < 0 ? -1 : static_cast<int>(opened));
-  // Where we may not take its memory (kernels before 5.15 cannot), it should at least die quickly.
+  // If we cannot take its memory (before kernel 5.15), it should at least die quickly.
   setpriority(PRIO_PROCESS, static_cast<id_t>(pid), kMostUrgent);
   ::kill(pid, SIGKILL);
   if (opened >= 0) syscall(kProcessMrelease, pidfd.get(), 0);

@@ -14,7 +14,7 @@ struct RseqConfiguration {
   std::uint32_t signature = 0;
 };
 
-// Where to restart the restartable sequence that the thread is in.
+// How to restart the restartable sequence that a thread is in.
 struct RseqState {
   bool is_inside = false;
   RemoteAddr abort;  // where the kernel would send it after an interruption

@@ -14,7 +14,8 @@ namespace heapattach {
 // It is also the layout of NT_X86_XSTATE and, without what comes after SSE, of NT_FPREGSET.
 [[nodiscard]] std::vector<std::uint64_t> vector_words(std::span<const std::byte> saved);
 
-// Those of a thread that is stopped and traced by this thread; empty if the kernel refuses.
+// Reads the vector registers of a thread that is stopped and traced by this thread; empty if the
+// kernel refuses.
 [[nodiscard]] std::vector<std::uint64_t> read_vector_registers(pid_t tid);
 
 }  // namespace heapattach

@@ -28,7 +28,7 @@ using std::chrono::milliseconds;
 
 // How long the work may exceed its deadline, to stop by itself and report it.
 constexpr milliseconds kLatePatience{800};
-// The same after a signal: results so far may still have to be written.
+// How long to wait after a signal, when partial results may still have to be written.
 constexpr milliseconds kAskedPatience{2000};
 // Work that is late because it gets no processor may take this much longer. It is recognised by
 // using some processor time, but not much: hanging work uses none, looping work uses all it can
@@ -156,7 +156,7 @@ class Guardian {
   }
 
  private:
-  // Whether the work may continue; if so, until `look_at_`.
+  // Returns whether the work may continue until the next check, at `look_at_`.
   bool may_go_on() {
     const auto now = Clock::now();
     if (end_.signal) {

@@ -14,7 +14,7 @@ namespace heapattach {
 // stays ignored.
 void install_interrupt_handlers();
 
-// The same for a process with a guardian: handles only signals that `guardian` forwards. A terminal
+// For a process with a guardian: handles only the signals that `guardian` forwards. A terminal
 // sends signals to both processes, and the guardian handles a second one.
 void install_interrupt_handlers(pid_t guardian);
 

@@ -17,8 +17,8 @@ inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 // Memory of this many bytes, aligned to a huge page; null if there is none.
 [[nodiscard]] void* take_memory(std::size_t bytes);
 
-// The same, but only spare memory backs it: address space for `bytes`, whose first `used` bytes
-// will be written.
+// Reserves address space for `bytes`, of which the first `used` will be written. Only spare memory
+// backs it.
 [[nodiscard]] void* take_addresses(std::size_t bytes, std::size_t used);
 
 // Returns what one of the two above returned. Keeps the first `used` bytes for the next owner.

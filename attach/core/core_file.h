@@ -48,9 +48,9 @@ class CoreFile final : public MemoryReader {
   [[nodiscard]] std::string program() const;
   // When the file was last written to.
   [[nodiscard]] std::chrono::system_clock::time_point written() const { return written_; }
-  // How much of the process's memory the file holds.
+  // The bytes of the process's memory that the file contains.
   [[nodiscard]] std::uint64_t stored_bytes() const { return stored_bytes_; }
-  // How much of the memory that it lists is past the end of the file.
+  // The bytes of listed memory that lie past the end of the file.
   [[nodiscard]] std::uint64_t missing_bytes() const { return missing_bytes_; }
   // Descriptions of data that was skipped because it cannot be true.
   [[nodiscard]] const std::vector<std::string>& faults() const { return notes_.faults; }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kDeleted = " (deleted)";  // as the kernel marks such paths
 
-// What is known of one file besides the location of its parts.
+// Facts about a mapped file other than the location of its parts.
 struct FileFacts {
   std::uint64_t inode = 0;  // a number we make up
   std::size_t parts = 0;

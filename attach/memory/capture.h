@@ -54,8 +54,8 @@ class Capture final : public MemoryReader {
                    std::span<const Range> ranges,
                    const CopyLimits& limits);
 
-  // The same for memory of which only `parts` have contents, each within one of `ranges`: only they
-  // are copied, and the rest reads as zero.
+  // Copies memory of which only `parts` have contents, each within one of `ranges`. The rest is not
+  // copied and reads as zero.
   Result<void> add_parts(const MemoryReader& memory,
                          std::span<const Range> ranges,
                          std::span<const Range> parts,

@@ -243,7 +243,7 @@ void ExitStop::let_go(const std::vector<pid_t>& tids, bool is_lost) {
   }
 }
 
-// Whether a thread that still runs is in execve(), and waits for the others to end.
+// Whether a thread that still runs is in execve() and waits for the others to end.
 bool ExitStop::is_replaced() const {
   const auto process = Process::open(pid_);
   if (!process) return false;
@@ -266,7 +266,7 @@ std::map<pid_t, std::uint64_t> ExitStop::pending_signals() const {
   return pending;
 }
 
-// Whether all threads have stopped, those included that have not been heard of yet.
+// Whether all threads have stopped, including threads that have not reported yet.
 bool ExitStop::is_complete() const {
   if (!threads_.running().empty()) return false;
   const auto process = Process::open(pid_);

@@ -26,7 +26,7 @@ class EndingThreads {
   void add(pid_t tid) { threads_.try_emplace(tid); }
   void stop(pid_t tid, End end) { threads_[tid] = end; }
   void remove(pid_t tid) { threads_.erase(tid); }
-  // It became another program, and has one thread now.
+  // The process runs another program now, and has one thread.
   void become(pid_t pid);
 
   [[nodiscard]] bool knows(pid_t tid) const { return threads_.contains(tid); }
@@ -34,13 +34,15 @@ class EndingThreads {
   [[nodiscard]] std::vector<pid_t> stopped() const;
   // Whether the whole process ends: by exit(), by a signal, or with its last thread.
   [[nodiscard]] bool is_process_ending() const;
-  // Removes and returns those that end alone, while others go on.
+  // Removes and returns the threads that end alone, while others continue.
   std::vector<pid_t> take_single_ends();
-  // The same for those that a seccomp filter has killed. Such a thread looks as if the process
-  // ended by SIGSYS, but the others keep running. `pending` has the signals of those: if SIGKILL is
-  // among them, the whole process ends, and a thread that the kernel does not let go delays it.
+  // Removes and returns the threads that a seccomp filter has killed. Such a thread looks as if the
+  // process ended by SIGSYS, but the others keep running. `pending` has the pending signals of the
+  // others: if SIGKILL is among them, the whole process ends, delayed by a thread that the kernel
+  // does not let go.
   std::vector<pid_t> take_filtered_ends(const std::map<pid_t, std::uint64_t>& pending);
-  // The same for all that have stopped. They gave way to an execve() of another thread.
+  // Removes and returns all threads that have stopped. They gave way to an execve() of another
+  // thread.
   std::vector<pid_t> take_all_ends();
 
  private:

@@ -52,18 +52,17 @@ class Tracer {
   // Resumes a thread after an event, delivering `signal` unless it is 0. Does nothing if the thread
   // is dead.
   virtual void resume(pid_t tid, int signal) noexcept = 0;
-  // The same, and stops tracing it. False if that is not possible because the thread is not stopped
-  // or is dead.
+  // Resumes the thread and stops tracing it. Returns false if the thread is not stopped or is dead.
   virtual bool detach(pid_t tid, int signal) noexcept = 0;
 
   // Requires a stopped thread. Gone if it was killed.
   virtual Result<RawRegisters> registers(pid_t tid) = 0;
-  // The words of its vector registers and those of floating point; empty if there are none.
+  // The words of the thread's vector and floating-point registers; empty if there are none.
   virtual std::vector<std::uint64_t> vector_registers(pid_t) { return {}; }
   virtual Result<void> set_registers(pid_t tid, const RawRegisters& values) = 0;
   // Whether the instruction before `at` makes system calls.
   virtual bool is_after_syscall(pid_t tid, RemoteAddr at) = 0;
-  // The signals that will be delivered as soon as it runs; all signals if unknown.
+  // The signals that will be delivered as soon as the thread runs; all signals if unknown.
   virtual std::uint64_t deliverable_signals(pid_t tid) = 0;
   // For a thread that is blocked in the kernel; none if the kernel does not report it.
   virtual std::optional<RemoteAddr> blocked_stack_pointer(pid_t tid) = 0;

@@ -7,7 +7,7 @@
 #include "attach/base/check.h"
 #include "inject/arch/stub.h"
 
-// What the code relies on, and what was rejected:
+// The code relies on the following, and other designs were rejected:
 //
 // - No breakpoint, no single step, no debug register: each of them kills the target if we die while
 //   it is armed. The tracer stops the thread at a system call instead (PTRACE_SYSCALL), and a

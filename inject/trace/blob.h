@@ -17,7 +17,7 @@ namespace heapattach::trace {
 // How long nothing may read the ring before the blob turns itself off.
 inline constexpr std::chrono::seconds kReaderPatience{20};
 
-// What the control pages of a new blob hold. It is off.
+// The contents of the control pages of a new blob, which is off.
 [[nodiscard]] std::vector<std::byte> new_control(std::uint64_t every,
                                                  std::uint64_t stack_most,
                                                  std::uint64_t seed);

@@ -142,8 +142,8 @@ class Installer {
     return {};
   }
 
-  // What is mapped is found in the maps. Of the descriptor we know only the number, and whether it
-  // is still ours is checked there.
+  // Mappings are found in the maps. We know only the number of the descriptor, and check first that
+  // it is still ours.
   void undo() {
     if (number_ < 0) return;
     const auto removed = remove(target_, control_, std::array{number_});
@@ -237,7 +237,7 @@ class Installer {
   Result<void> populate_some(const FrozenView& view) {
     InTarget target = HA_TRY(InTarget::borrow(control_, target_, map_, view));
     const std::uint64_t bytes = std::min(kPopulatedAtOnce, plan_.ring().end() - next_);
-    // Where the kernel cannot, the first lap is slower.
+    // On a kernel that cannot do this, the ring's first lap is slower.
     is_old_kernel_ = !target.call("madvise(MADV_POPULATE_WRITE) in the target", SYS_madvise,
                                   {next_.value, bytes, kPopulateWrite});
     return {};

@@ -42,7 +42,7 @@ class Installation {
   [[nodiscard]] const std::vector<std::string>& entries() const { return entries_; }
   // The longest stop so far.
   [[nodiscard]] std::chrono::nanoseconds pause() const { return pause_; }
-  // Where the tracer notes the number of the last collection that it saw.
+  // The word in which the tracer notes the number of the last collection that it saw.
   [[nodiscard]] RemoteAddr last_collection() const;
   // False if the process has ended or runs another program now.
   [[nodiscard]] bool is_there() const;

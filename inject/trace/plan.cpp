@@ -106,7 +106,8 @@ class Planner {
     const Disassembler disassembler = HA_TRY(Disassembler::open());
     std::size_t next = 0;
     std::size_t leading = kLeadingHook + kLeadingHooks;
-    // Those that are led to come first: a leading hook cannot know that it was led to.
+    // Entries to which another entry jumps come first: a leading hook cannot know that it was
+    // reached by a jump.
     std::vector<const Entry*> entries;
     for (const Entry& entry : hooks_.allocations) entries.push_back(&entry);
     std::stable_partition(entries.begin(), entries.end(),

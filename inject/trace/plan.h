@@ -22,8 +22,8 @@ struct PlannedJump {
   std::vector<std::byte> jump;      // replaces the first of them
 };
 
-// What is put into the target, and where. It is made while the target runs, so that the stops are
-// short: each of its facts is checked again in a stop.
+// A plan of the changes to the target. It is made while the target runs, so that the stops are
+// short, and each of its facts is checked again in a stop.
 struct Plan {
   // Impossible with the reason if it cannot be done without risk.
   static Result<Plan> make(const Process& target,
@@ -44,7 +44,7 @@ struct Plan {
 // Why an entry cannot become a jump; nothing if it can. For --check.
 Result<void> check_entry(const Disassembler& disassembler, const Entry& entry);
 
-// What the collector calls for events; 0: nothing.
+// The function that the collector calls for events; 0 if there is none.
 Result<std::uint64_t> event_handler(const Hooks& hooks, const MemoryReader& memory);
 
 // An error of that kind, with advice.

@@ -9,7 +9,7 @@
 
 namespace heapattach::trace {
 
-// What /proc/PID/maps calls the ring.
+// The ring's name in /proc/PID/maps.
 [[nodiscard]] std::string ring_path();
 
 // When a process began, in ticks since boot; 0 if there is none.

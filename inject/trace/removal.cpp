@@ -141,7 +141,7 @@ class Removal {
     return control_.write(tid_, control, std::as_bytes(std::span(&off, 1)));
   }
 
-  // Whether the program still comes to the recorder's code.
+  // Whether anything in the program still leads into the recorder's code.
   [[nodiscard]] Result<bool> is_reachable(const BlobHead& head) const {
     for (std::size_t i = 0; i < kHooks; ++i) {
       if (head.entry_bytes[i] == 0) continue;
@@ -190,9 +190,9 @@ class Removal {
     return {};
   }
 
-  // Whether a thread may still come to the code. The counted part runs only while it is counted;
-  // before and after that, a thread can only be found by where it is. Addresses after a call are
-  // stale: a thread that will return to one is counted.
+  // Whether a thread may still reach the recorder's code. Most of that code counts the threads in
+  // it; in the rest, a thread is found only by its instruction pointer. A return address on a stack
+  // that follows a call is ignored: a thread that will return to it is counted.
   Result<bool> is_in_use(const BlobHead& head) const {
     const MemoryReader& memory = control_.memory();
     const RemoteAddr base{head.base};

@@ -15,7 +15,7 @@ namespace heapattach::trace {
 // The name of the shared memory in the maps of the target, by which a later run finds it.
 inline constexpr char kRingName[] = "heapattach-ring";
 
-// What a trace has put into a process.
+// Everything that a trace has put into a process.
 struct Remains {
   std::optional<BlobHead> head;  // none if its pages are not there
   Range code;                    // with the control pages
@@ -24,8 +24,8 @@ struct Remains {
 
   [[nodiscard]] bool is_any() const { return head || ring.bytes != 0 || !files.empty(); }
 };
-// Those in the maps, and with them the open files. A process may have very many files: not for a
-// stop.
+// find_mapped() finds the remains that are mapped; find_remains() finds the open files, too. It
+// takes too long for a stop, because a process may have very many files.
 Remains find_mapped(const MemoryMap& map, const MemoryReader& memory);
 Remains find_remains(const Process& target, const MemoryMap& map, const MemoryReader& memory);
 
@@ -48,10 +48,10 @@ Result<Removed> remove(const Process& target,
                        RemoteControl& control,
                        std::span<const int> files = {});
 
-// The same for what a killed run has left, with its open files. Traced if a process still reads its
-// ring: the kernel shows which processes map it, whatever the target's memory says.
+// Removes the remains of a killed run, with its open files. Refuses with Traced if a process still
+// reads the ring: the kernel shows which processes map it, whatever the target's memory says.
 Result<Removed> repair(const Process& target, RemoteControl& control);
-// The same, for reports that otherwise write nothing to the target.
+// Removes the remains of a killed run for reports that otherwise write nothing to the target.
 Result<Removed> repair(const Process& target);
 
 }  // namespace heapattach::trace

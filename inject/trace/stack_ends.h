@@ -23,7 +23,8 @@ struct NumberedThread {
 };
 [[nodiscard]] std::uint64_t offset_of_number(std::span<const NumberedThread> threads);
 
-// Where memory begins that can be read without a gap up to `end`; `end` itself if there is none.
+// The start of the memory that can be read without a gap up to `end`; `end` itself if there is
+// none.
 [[nodiscard]] std::uint64_t begin_of_span(const MemoryMap& map, std::uint64_t end);
 
 // The stack of the thread with this thread pointer, as its C library has noted it in `memory`,

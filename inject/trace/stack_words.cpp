@@ -60,7 +60,7 @@ bool is_any_thread_at(const FrozenView& view,
     const std::uint64_t at = thread.registers->instruction_pointer.value;
     const RemoteAddr stack = thread.registers->stack_pointer;
     if (is_kernel_worker(*thread.registers)) continue;
-    // What is in a register may be about to be called.
+    // An address in a register may be about to be called.
     if (search.finds(std::span(&at, 1)) || search.finds(thread.registers->general)) return true;
     const Mapping* const mapping = map.find(stack);
     if (mapping == nullptr) return true;

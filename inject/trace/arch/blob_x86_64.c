@@ -185,9 +185,9 @@ static int64_t draw(BlobControl* c, uint64_t* random) {
   return bytes < 1 ? 1 : (int64_t)bytes;
 }
 
-// Whether a leading hook has seen this allocation, and its entry has jumped to this one: either
-// for a sample, which calls the entry from here, or for none. Entries to which none jumps may be
-// reached with the same return address at the same place later, so they are not compared.
+// Whether a leading hook has already seen this allocation because its entry has jumped to this one,
+// with a sample (whose entry is called from here) or without. An entry to which no other jumps is
+// not compared: a later call may have the same return address at the same place.
 static int is_led_here(BlobControl* c, const uint64_t* frame, uint32_t hook) {
   const uint64_t caller = frame[kReturn];
   if (caller - blob_head.base < blob_head.code_bytes) return 1;
@@ -441,9 +441,9 @@ typedef int (*IsMarked)(const void*);
 typedef void* (*ObjectBase)(void*);
 typedef void (*Handler)(int);
 
-// Which sampled objects has the collection not marked? The world is stopped; other threads may be
-// anywhere in this code, so it waits for none of them. An object whose block is gone would have no
-// header, so if a collection was missed, all are forgotten.
+// Drops the sampled objects that the collection has not marked. The world is stopped; other threads
+// may be anywhere in this code, so it waits for none of them. An object whose block is gone would
+// have no header, so if a collection was missed, all are forgotten.
 static void drop_dead(BlobControl* c) {
   const uint64_t collection = *(const volatile uint32_t*)blob_head.collections;
   const int is_next =

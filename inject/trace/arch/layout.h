@@ -78,7 +78,7 @@ typedef struct BlobSpan {
   uint64_t begin;
 } BlobSpan;
 
-// What we have found out about a thread.
+// The recorder's knowledge about a thread.
 typedef struct BlobThread {
   uint64_t thread;  // its thread pointer
   uint64_t list;    // the address of the collector's list that has this thread's record
@@ -156,7 +156,7 @@ typedef struct RingRecord {
 
 // NOLINTEND(modernize-use-using)
 
-// Where the span with this end is in BlobControl.
+// The index in BlobControl of the span with this end.
 static inline uint64_t span_of(uint64_t end) {
   return (end >> 4) * 0x9E3779B97F4A7C15u >> 54 & (kSpans - 1);
 }

@@ -28,7 +28,7 @@ bool is_in_group(const cs_insn& instruction, unsigned group) {
          groups + instruction.detail->groups_count;
 }
 
-// Where a direct jump or call goes.
+// The destination of a direct jump or call.
 std::optional<std::uint64_t> goal_of(const cs_insn& instruction) {
   const cs_x86& x86 = instruction.detail->x86;
   const bool is_branch = is_in_group(instruction, CS_GRP_JUMP) ||
