@@ -26,7 +26,7 @@ struct AllocatorScan {
 // words through which a program calls a collector in a shared library. Fails only without a
 // disassembler.
 Result<AllocatorScan> scan_allocators(const Modules& modules, const MemoryReader& memory);
-// The same for a module that is not the main program of a process.
+// Scans a module that is not the main program of a process.
 Result<AllocatorScan> scan_program(const Modules& modules,
                                    const Module& program,
                                    const MemoryReader& memory);

@@ -99,8 +99,8 @@ class Fibers {
     return object.words[offset / 8];
   }
 
-  // Whether it is in the list of all fibers: its neighbours point back to it. A single fiber has
-  // none.
+  // Whether the object is in the list of all fibers: its neighbours point back to it. A single
+  // fiber has no neighbours.
   [[nodiscard]] bool is_linked(const Object& object) const {
     if (!layout_.next || !layout_.previous) return true;
     return leads_back(object, *layout_.next, *layout_.previous) &&
@@ -108,7 +108,7 @@ class Fibers {
            (word(object, *layout_.next) != 0 || word(object, *layout_.previous) != 0 ||
             objects_.size() == 1);
   }
-  // Whether it still has links to neighbours, which no longer link back.
+  // Whether the object still has links to neighbours, which no longer link back.
   [[nodiscard]] bool was_linked(const Object& object) const {
     if (!layout_.next || !layout_.previous || is_linked(object)) return false;
     return word(object, *layout_.next) != 0 || word(object, *layout_.previous) != 0;
@@ -135,7 +135,7 @@ class Fibers {
     return fits ? std::optional(Range{{top}, bottom - top}) : std::nullopt;
   }
 
-  // Which fibers' stacks the threads are on, and with which stack pointer. If a finished fiber
+  // Maps each fiber whose stack a thread is on to that thread's stack pointer. If a finished fiber
   // shares its old stack with another one, the one in the list counts.
   [[nodiscard]] std::unordered_map<std::uint64_t, std::uint64_t> running_on(
       std::span<const FrozenThread> threads) const {

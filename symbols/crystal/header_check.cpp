@@ -1,4 +1,4 @@
-// What the runtime guarantees of an instance, and what is checked:
+// The runtime guarantees the following about an instance, and all of it is checked:
 //   - it was allocated with exactly its class's size, so its slot is one that the collector may use
 //     for a request of that size (size_classes.h);
 //   - it was allocated atomic exactly if its class has no pointers;
@@ -103,7 +103,7 @@ bool is_array(const Type& type) {
   return container != nullptr && container->prefix == "Array(";
 }
 
-// Where in a field of this type a buffer's address may be.
+// The offset in a field of this type where a buffer's address may be.
 std::optional<std::uint64_t> pointer_in(const Field& field) {
   const auto is = [&](std::string_view prefix) { return field.type.starts_with(prefix); };
   // A Pointer(Void) may be anything, also an instance that was boxed.

@@ -45,7 +45,7 @@ std::unordered_map<std::uint64_t, Range> fiber_stacks(const MemoryMap& map) {
   return stacks;
 }
 
-// Where an object has the three words for one stack.
+// The offsets of the three words that describe a stack in an object.
 struct Shape {
   std::uint32_t id = 0;
   std::uint64_t stack_top = 0;
@@ -54,7 +54,7 @@ struct Shape {
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 
-// Where the object has an end of this stack and a word into it, if it has both.
+// The offsets of an end of this stack and of a word into it, if the object has both.
 std::optional<Shape> shape_with(Words words, std::uint64_t base, const Range& stack) {
   Shape shape{id_of(words), 0, 0};
   for (std::size_t i = 1; i < words.size(); ++i) {

@@ -92,7 +92,7 @@ class Constants {
     return std::string_view(reinterpret_cast<const char*>(text.data()), text.size());
   }
 
-  // Where two neighbouring words point to these literals.
+  // The places where two neighbouring words point to these literals.
   [[nodiscard]] std::vector<std::uint64_t> find_pair(std::string_view first,
                                                      std::string_view second) const {
     const std::set<std::uint64_t> firsts = literals(first);

@@ -105,7 +105,8 @@ Result<std::vector<TypeList>> type_lists_from_bytes(std::span<const std::byte> b
 // The real files are a few megabytes; the largest programs known have 100,000 types.
 constexpr std::size_t kLargestFile = 256U << 20U;
 
-// What a worker may take: what it has of the text, several times, as fields of structures repeat.
+// The memory limit of a worker: this, and several times the text, because it repeats the fields of
+// structures.
 constexpr std::uint64_t kMemory = 320U << 20U;
 constexpr std::uint64_t kMemoryOfText = 8;
 

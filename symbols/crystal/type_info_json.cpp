@@ -1,4 +1,4 @@
-// What CRYSTAL_DUMP_TYPE_INFO=FILE writes:
+// CRYSTAL_DUMP_TYPE_INFO=FILE writes:
 //
 //     {"types":[{"name":"Fiber","id":125,"min_subtype_id":125,"supertype_id":204,
 //                "has_inner_pointers":true,"size":8,"align":8,"instance_size":176,

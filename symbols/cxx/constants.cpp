@@ -58,7 +58,7 @@ std::size_t Constants::read_from_source(std::uint64_t at, std::span<std::byte> i
     const std::size_t count = Module::Contents::read_file(*module, RemoteAddr{at}, into);
     if (count > 0) return count;
   }
-  // What follows it may never have been used.
+  // The part of the mapping after it may never have been used.
   if (module != nullptr && module->relro() && module->relro()->contains(RemoteAddr{at})) {
     into = into.first(std::min<std::uint64_t>(into.size(), module->relro()->end().value - at));
   }

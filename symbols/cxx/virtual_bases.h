@@ -18,8 +18,8 @@ std::size_t place_virtual_bases(const Modules& modules,
                                 const MemoryReader& memory,
                                 types::TypeModel& model);
 
-// The same for one class, from the bytes of its vtable. `type_info` is the address of the class's
-// type_info as the vtable holds it.
+// Places the virtual bases of one class, from the bytes of its vtable. `type_info` is the address
+// of the class's type_info as the vtable holds it.
 std::size_t place_virtual_bases_of(types::TypeRef klass,
                                    std::span<const std::byte> vtable,
                                    RemoteAddr type_info,

@@ -103,7 +103,7 @@ class Places {
   mutable std::size_t last_ = 0;  // the one that was found last
 };
 
-// Where vtables may be in a module.
+// The parts of a module that may contain vtables.
 std::vector<Range> constants_of(const Module& module) {
   std::vector<Range> places;
   if (const auto relro = module.relro()) places.push_back(*relro);

@@ -91,7 +91,7 @@ void VtableNames::add(const std::vector<Symbol>& symbols) {
   insert(more);
 }
 
-// Those that have symbols were found, too, but symbols say more.
+// The search also finds vtables that have symbols. The names from symbols are better and stay.
 void VtableNames::add(const FoundVtables& found) {
   std::vector<Vtable> more;
   for (const FoundVtables::Vtable& vtable : found.vtables) {

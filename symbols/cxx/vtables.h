@@ -34,7 +34,7 @@ class VtableNames {
 
   // "ns::Order<int>", if `word` points to the functions of a vtable.
   [[nodiscard]] std::optional<std::string_view> name_of(std::uint64_t word) const;
-  // The same as an index into names().
+  // The class's index in names().
   [[nodiscard]] std::optional<std::uint32_t> index_of(std::uint64_t word) const;
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   // The classes that were found without symbols and from which others are derived.

@@ -15,7 +15,7 @@ bool is_of_list(char c) {
   return c == '<' || c == '>' || c == ',' || c == ' ';
 }
 
-// Where `name` has `word` as a template argument; npos: nowhere.
+// The position of `word` as a template argument in `name`; npos if it is not one.
 std::size_t argument_at(std::string_view name, std::string_view word) {
   for (std::size_t at = name.find(word, 1); at < name.size() && !word.empty();
        at = name.find(word, at + 1)) {

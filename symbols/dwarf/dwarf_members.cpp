@@ -94,7 +94,7 @@ void DwarfReader::add_member(std::vector<Member>& members,
   members.push_back(std::move(member));
 }
 
-// The same class may appear in many units: only the first that describes it gets here.
+// A class may appear in many units. Only the first description gets here.
 void DwarfReader::add_virtual_base(TypeRef at, const Dwarf_Die& die) {
   const auto slot = slot_of_virtual_base(die);
   const TypeRef type = ref_of_type(die, 0);

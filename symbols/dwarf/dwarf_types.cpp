@@ -87,7 +87,8 @@ Result<TypeModel> parse_in_sandbox(const Source& source, const TypeOptions& opti
   return model;
 }
 
-// What an earlier run kept; none if there is nothing, with a note if it cannot be used.
+// Loads the types that an earlier run kept; none if there are none, with a note if they cannot be
+// used.
 std::optional<TypeModel> load(const Source& source, const TypeOptions& options, std::string& note) {
   if (source.entry == nullptr) return std::nullopt;
   auto kept = options.cache->load(*source.entry);

@@ -23,7 +23,7 @@ struct TypeOptions {
   // Modules that cannot be read before this time are left out: a program may have thousands.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
   DwarfReadLimits limits;
-  // Where read_types() keeps types for later runs; null: nowhere. Needs the sandbox.
+  // Keeps types for later runs of read_types(); may be null. Needs the sandbox.
   const TypeCache* cache = nullptr;
   // Called with each file whose types could not all be read because they were too many, too slow to
   // read or damaged. May be empty.
@@ -40,11 +40,12 @@ TypeModel read_types(const Modules& modules, const TypeOptions& options);
 // They never allocate on a collected heap, so reading their types would only cost time and cause
 // disagreements.
 [[nodiscard]] bool is_of_c_library(std::string_view path);
-// Whether read_types() skips a module for that reason. The main program is always read, whatever
-// its name.
+// Whether read_types() skips the module because is_of_c_library() holds. It always reads the main
+// program, whatever its name.
 [[nodiscard]] bool is_without_types(const Module& module);
 
-// The same for one file of debug information and its companions, for a module loaded at `bias`.
+// Reads the types in one file of debug information and its companions, for a module loaded at
+// `bias`.
 TypeModel read_types_of(const Fd& file,
                         std::uint64_t bias,
                         const TypeOptions& options,

@@ -268,7 +268,7 @@ SplitSections SplitFile::of_package(const PackageIndex::Row& row) {
   return sections;
 }
 
-// Those that came into the package with the unit use the same abbreviations.
+// Gathers the type units that came into the package with `unit`: they use the same abbreviations.
 void SplitFile::gather_type_units(const PackageIndex::Row& unit) {
   type_units_.clear();
   const auto [first, last] = type_rows_.equal_range(unit.abbreviations.offset);

@@ -84,7 +84,7 @@ class Abbreviations {
   std::size_t at_ = 0;
 };
 
-// Where the attributes of the abbreviation `code` begin.
+// The offset of the attributes of abbreviation `code` in `table`.
 std::optional<std::size_t> attributes_of(Bytes table, std::uint64_t code) {
   Abbreviations reader(table);
   while (!reader.is_at_end()) {

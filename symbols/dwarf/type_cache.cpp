@@ -45,7 +45,8 @@ Error not_used(std::string_view what, std::string_view why) {
   return {ErrorKind::Unsupported, fmt::format("the cache of types: {} {}", what, why)};
 }
 
-// Whether it is of that kind, belongs to the user, and nobody else may write it.
+// The size of a file. Fails unless the file is of this kind, belongs to the user, and nobody else
+// may write to it.
 Result<std::uint64_t> size_of_own(const Fd& file, mode_t kind, std::string_view name) {
   struct stat status {};
   const int failure = ::fstat(file.get(), &status) == 0 ? 0 : errno;

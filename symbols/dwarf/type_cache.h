@@ -44,7 +44,7 @@ struct TypeCacheLimits {
 
 class TypeCache {
  public:
-  // What is kept for one module.
+  // The file with one module's kept types, and their key.
   struct Entry {
     std::string file;
     std::string key;

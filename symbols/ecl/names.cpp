@@ -31,7 +31,7 @@ class Objects {
   // The shape of the object; nothing if it does not contain a type. Adds its parts to `parts`.
   [[nodiscard]] std::optional<runtimes::ShapeNumber> read(heap::ObjectRef ref,
                                                           std::vector<runtimes::Part>& parts);
-  // Whether it is a cons, which has no type: an object of exactly two values.
+  // Whether the object is a cons, which has no type: an object of exactly two values.
   [[nodiscard]] bool is_cons(heap::ObjectRef ref) const;
 
  private:
@@ -117,7 +117,7 @@ bool Objects::has_size(const Candidate& object) const {
   const std::uint64_t size = facts_.size_of(object.number);
   if (object.is_atomic == object.type->is_atomic) return fits(object.bytes, size);
   if (!object.is_atomic || !object.type->is_compact || object.bytes < size) return false;
-  // What follows is its own contents, which it points to.
+  // The words after it are its own contents, which it points to.
   const std::uint64_t contents = word(object, object.number == kBignum ? 2 : 4);
   return contents - object.at >= size && contents - object.at < size + 16;
 }

@@ -42,7 +42,7 @@ struct Companion {
   MappedBytes file;
 };
 
-// Where to look for companions.
+// The places to search for companions.
 struct CompanionSearch {
   std::string path;        // of the module, in the target
   std::string debug_path;  // of its debug file; empty if it has none

@@ -16,15 +16,15 @@ inline constexpr std::uint64_t kMostFileBytes = std::uint64_t{384} << 20;
 // of the file.
 [[nodiscard]] std::uint64_t stored_bytes(const Fd& file, std::uint64_t offset, std::uint64_t bytes);
 
-// Whether that range lies within the file and is mostly stored.
+// Whether `bytes` from `offset` are within the file and mostly stored.
 [[nodiscard]] bool is_stored(const Fd& file, std::uint64_t offset, std::uint64_t bytes);
 
 // The size of the file without its holes.
 [[nodiscard]] std::uint64_t stored_bytes(const Fd& file);
 
-// How much memory a sandboxed worker may use to read the debug information of files with that many
-// stored bytes: libdw keeps all sections that it reads, some of them decompressed, and the model
-// needs memory too.
+// The memory that a sandboxed worker may use to read debug information from `file_bytes` of stored
+// files: libdw keeps all sections that it reads, some of them decompressed, and the model needs
+// memory too.
 [[nodiscard]] std::uint64_t memory_to_read(std::uint64_t file_bytes);
 
 // Memory charged against the limit, and released when this object is destroyed.

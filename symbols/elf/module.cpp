@@ -104,7 +104,7 @@ std::span<const Symbol> Module::symbols() const {
   auto& cache = contents_->symbols;
   if (!cache) {
     cache = symbols_with_prefix("");
-    // The same symbol in .symtab and .dynsym. The one with a size is kept.
+    // A symbol may be in both .symtab and .dynsym. The one with a size is kept.
     std::sort(cache->begin(), cache->end(), [](const Symbol& a, const Symbol& b) {
       if (a.address != b.address) return a.address < b.address;
       return std::tie(a.name, b.bytes) < std::tie(b.name, a.bytes);

@@ -58,7 +58,7 @@ class Module {
   // Defined functions and objects from .symtab, .dynsym and a separate debug file, by address,
   // without duplicates.
   [[nodiscard]] std::span<const Symbol> symbols() const;
-  // Those whose names begin with `prefix`, unordered; much cheaper than all of them.
+  // The symbols whose names begin with `prefix`, unordered; much cheaper than all symbols.
   [[nodiscard]] std::vector<Symbol> symbols_with_prefix(std::string_view prefix) const;
   [[nodiscard]] std::optional<Symbol> find_symbol(std::string_view name) const;
   // The symbol that covers `at`.
@@ -87,7 +87,7 @@ class Module {
   std::unique_ptr<Contents> contents_;
 };
 
-// Where to look for symbols besides the target's own files.
+// Places to search for symbols other than the target's own files.
 struct SymbolSearch {
   std::string exe;                      // --exe: instead of the target's program
   std::vector<std::string> debug_dirs;  // --debug-dir, before /usr/lib/debug

@@ -40,7 +40,7 @@ struct Module::Contents {
   void adopt(ElfFile elf, std::uint64_t bias_in_target);
   // Whether Module::debug_file() has debug information, by its headers.
   [[nodiscard]] static bool has_debug_information(const Module& module);
-  // Whether all its symbols are known, and not only those that it exports.
+  // Whether all symbols of the module are known, and not only the exported ones.
   [[nodiscard]] static bool has_all_symbols(const Module& module);
   // Reads the file's bytes for the memory at `at`, without keeping them. Returns how many there are
   // of as many as fit, up to the end of the file part of their segment.

@@ -19,7 +19,7 @@ using MappedFile = std::vector<const Mapping*>;
 // some tool inspects) is not a module.
 [[nodiscard]] std::vector<MappedFile> mapped_code_files(const MemoryMap& map);
 
-// What distinguishes the program from the libraries.
+// Signs that distinguish the program from its libraries.
 struct ProgramSigns {
   std::string auxv;  // locates its headers; without it the path decides
   std::string path;

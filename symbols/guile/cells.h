@@ -64,7 +64,7 @@ class Cells {
   // The shape of the object; nothing if it is not such a cell. Adds its parts to `parts`.
   [[nodiscard]] std::optional<runtimes::ShapeNumber> read(heap::ObjectRef ref,
                                                           std::vector<runtimes::Part>& parts);
-  // Whether it is a pair, which has no tag: an object of exactly two values.
+  // Whether the object is a pair, which has no tag: an object of exactly two values.
   [[nodiscard]] bool is_pair(heap::ObjectRef ref) const;
 
  private:

@@ -30,7 +30,7 @@ struct Facts {
 // Nothing if the target does not use Guile, Guile has not started yet, or it has another layout.
 [[nodiscard]] std::optional<Facts> find_guile(const Modules& modules, const MemoryReader& memory);
 
-// The same, from the address of the variable scm_standard_vtable_vtable.
+// Reads the facts, given the address of the variable scm_standard_vtable_vtable.
 [[nodiscard]] std::optional<Facts> facts_from(RemoteAddr first_vtable, const MemoryReader& memory);
 
 }  // namespace heapattach::guile

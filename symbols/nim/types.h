@@ -27,8 +27,8 @@ struct TypeName {
 
 // Translates the name of an object's C structure; nothing if it is not such a name.
 [[nodiscard]] std::optional<TypeName> object_name(std::string_view c_name);
-// The same for the symbol of a type's information, to which objects point that may be of a derived
-// type. Symbols have no capitals: "session".
+// The type's name from the symbol of its type information, to which objects point that may be of a
+// derived type. Symbols have no capitals: "session".
 [[nodiscard]] std::optional<TypeName> info_name(std::string_view symbol);
 
 // Makes the members of base types members of the derived types: "name" instead of "Sup.name".

@@ -24,8 +24,8 @@ struct Frame {
   std::string owner;       // the class or module of a method of Ruby's own, if it has a name
   Value self = 0;
 
-  // Whether it is Ruby code of the interpreter itself. Queue#pop, for instance, is a C function in
-  // 3.1 and such a method later.
+  // Whether the frame is Ruby code of the interpreter itself. Queue#pop, for instance, is a C
+  // function in 3.1 and such a method later.
   [[nodiscard]] bool is_internal() const { return file.starts_with("<internal:"); }
 };
 

@@ -108,7 +108,7 @@ class Values {
   };
   static constexpr std::uint64_t kMostEntries = 65536;
   [[nodiscard]] std::vector<Entry> entries(std::uint64_t table) const;
-  // The same for a table that may be large; nothing if it cannot be read.
+  // Reads a table that may be large; returns nothing if it cannot be read.
   static constexpr std::uint64_t kMostTableEntries = std::uint64_t{1} << 26;
   [[nodiscard]] std::optional<std::vector<Entry>> table(
       std::uint64_t at, std::uint64_t most = kMostTableEntries) const;

@@ -7,9 +7,9 @@
 
 namespace heapattach::types {
 
-// What is `offset` bytes into a variable of that type, as it follows the variable's name in the
-// language: ".pools[2].head". Ends before whatever has no name that a programmer would write: a
-// member of a union, as any of them may be the valid one, and the inside of the C++ library's
+// The path to the member at `offset` in a variable of this type, as the language writes it after
+// the variable's name: ".pools[2].head". It ends before anything that a programmer would not name:
+// a member of a union, of which any may be the valid one, and the inside of the C++ library's
 // types.
 [[nodiscard]] std::string member_path(const TypeModel& model, TypeRef type, std::uint64_t offset);
 

@@ -31,7 +31,7 @@ class FrameRule {
                                                       const MemoryReader& memory,
                                                       std::uint64_t cfa) const;
   [[nodiscard]] bool is_signal_frame() const { return is_signal_; }
-  // Whether the tables mark it as having no caller.
+  // Whether the tables mark the frame as having no caller.
   [[nodiscard]] bool is_outermost() const {
     return rules_[MachineState::kReturnAddress].how == How::Unknown;
   }

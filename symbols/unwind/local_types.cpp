@@ -22,7 +22,8 @@ std::string_view pointed_to(std::string_view name) {
   return name;
 }
 
-// Where the dimensions of an array begin: "int[4][2]" at 3. The length of the name if it has none.
+// The position of an array's dimensions: 3 in "int[4][2]". The length of the name if there are
+// none.
 std::size_t dimensions_at(std::string_view name) {
   std::size_t at = name.size();
   while (at > 0 && name[at - 1] == ']') {

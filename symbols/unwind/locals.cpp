@@ -21,7 +21,7 @@ bool is_scope_of_code(int tag) {
          tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
 }
 
-// What may contain functions.
+// Whether an entry with this tag may contain functions.
 bool is_scope_of_names(int tag) {
   return tag == DW_TAG_namespace || tag == DW_TAG_module || types::is_aggregate(tag);
 }

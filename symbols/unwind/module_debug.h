@@ -20,7 +20,7 @@
 
 namespace heapattach::unwind {
 
-// Where a function is declared.
+// The source position where a function is declared.
 struct DeclaredAt {
   std::string file;
   std::uint32_t line = 0;  // 0: unknown

@@ -128,7 +128,7 @@ std::string home_of(Dwarf_Die function) {
   return cut(dwarf_decl_file(&function));
 }
 
-// Where an inlined function was called.
+// Sets the source position where an inlined function was called.
 void set_call(Dwarf_Die unit, const Dwarf_Die& inlined, Place& place) {
   Dwarf_Files* files = nullptr;
   std::size_t count = 0;

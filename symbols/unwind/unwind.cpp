@@ -163,7 +163,7 @@ std::optional<Unwinder::Step> Unwinder::next(const Frame& frame) {
   return by_pointer && !is_nearer ? by_pointer : scanned;
 }
 
-// Whether its function begins by setting up a frame pointer; true if unknown.
+// Whether the frame's function begins by setting up a frame pointer; true if unknown.
 bool Unwinder::may_have_frame_pointer(const Frame& frame) {
   const ModuleDebug* const debug = modules_.find(frame.pc());
   if (debug == nullptr) return true;

@@ -44,7 +44,7 @@ class Epilogues {
 };
 
 // Whether the code from `start` to `end` loads the stack pointer from memory other than its own
-// frame: what is above on the stack then has nothing to do with the code's caller.
+// frame. Then the words above on the stack are unrelated to the code's caller.
 [[nodiscard]] bool switches_stack(const Module& module, RemoteAddr start, RemoteAddr end);
 
 }  // namespace heapattach::unwind

@@ -120,7 +120,7 @@ class Search {
     return true;
   }
 
-  // Whether the frame pointer is still what it was at the start.
+  // Whether the frame pointer still has its value from the start.
   static bool has_own_frame_pointer(const Way& way) {
     const auto& saved = way.found.saved;
     return !way.has_changed(MachineState::kFramePointer) &&
