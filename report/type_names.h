@@ -21,7 +21,7 @@ struct NamedType {
 [[nodiscard]] NamedType find_type_name(std::string_view wanted,
                                        std::span<const std::string_view> known,
                                        std::string_view listed_by = "--count lists them");
-// The same for names of variables.
+// Finds a variable's name, by the same rules as find_type_name().
 [[nodiscard]] NamedType find_root_name(std::string_view wanted,
                                        std::span<const std::string_view> known);
 

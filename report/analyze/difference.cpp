@@ -49,7 +49,8 @@ class Walk {
     }
   }
 
-  // Whether the object at `address` is here too. Call with ascending addresses.
+  // Whether this snapshot has a live object of the same row and size at `address`. Call with
+  // ascending addresses.
   bool has(std::uint64_t address, RowIndex of_row, std::uint64_t bytes) {
     const auto& objects = snapshot_.objects;
     while (at_ < objects.size() && objects[at_].address < address) ++at_;

@@ -21,7 +21,7 @@ struct Dominators {
 
 [[nodiscard]] Dominators find_dominators(const Graph& graph);
 
-// The same, with the numbers of `walk` instead of objects. Does not include number 0, the roots.
+// Dominators by the numbers of `walk` instead of objects, without number 0, the roots.
 [[nodiscard]] Dominators dominators_by_number(const Walk& walk);
 
 // For each object, the sum of `bytes` of everything that it dominates, including itself; 0 if it is

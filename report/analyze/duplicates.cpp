@@ -32,7 +32,7 @@ using Parts = std::array<std::vector<Entry>, kParts>;
 constexpr std::string_view kCharacters = "char[]";
 constexpr std::string_view kNimString = "string";
 
-// What one worker saw.
+// The result of one worker.
 struct Seen {
   Parts parts;
   Duplicates sums;

@@ -29,8 +29,8 @@ struct ExplainingRoots {
 [[nodiscard]] std::vector<ObjectIndex> objects_of(const snapshot::Snapshot& snapshot,
                                                   const std::vector<std::uint32_t>& roots);
 
-// What the roots of each quality reference, the best first, for a walk from those that explain
-// something.
+// The objects that the roots of each quality reference, the best first, for a walk from the roots
+// that explain something.
 [[nodiscard]] std::vector<RootedObjects> rooted_objects(const snapshot::Snapshot& snapshot);
 
 }  // namespace heapattach::analyze

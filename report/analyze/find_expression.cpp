@@ -27,8 +27,8 @@ bool is_space(char letter) {
   return std::isspace(static_cast<unsigned char>(letter)) != 0;
 }
 
-// Where the conditions of an expression begin: at its first bracket that holds something, since
-// "struct leaf[]" is a type.
+// The position where the conditions of an expression begin: its first bracket that is not empty,
+// because "struct leaf[]" is a type.
 std::size_t opening_of(std::string_view text) {
   for (std::size_t at = text.find('['); at != std::string_view::npos; at = text.find('[', at + 1)) {
     const std::size_t next = text.find_first_not_of(' ', at + 1);

@@ -25,7 +25,7 @@ using Kind = FindValue::Kind;
 
 enum class Truth : std::uint8_t { No, Unknown, Yes };
 
-// What a path comes to.
+// The value at the end of a path.
 struct Seen {
   enum class What : std::uint8_t { Nothing, Nil, Object, Text, Plain };
   What what = What::Nothing;  // Nothing: the object has no such field
@@ -172,7 +172,7 @@ class Matcher {
     return any;
   }
 
-  // Whether a field ever holds something of the kind that it is compared with. What is nil does not
+  // Notes whether a field ever holds something of the kind that it is compared with. A nil does not
   // decide it.
   void note_kind(const FindCondition& condition, const Seen& seen, std::size_t number) {
     if (seen.what == Seen::What::Nothing || seen.what == Seen::What::Nil) return;
@@ -256,7 +256,7 @@ class Matcher {
     see(Seen{Seen::What::Object, object, {}, false});
   }
 
-  // Whether the type has a field that the path names, which is nil where nothing is in it.
+  // Whether the type has the field that the path names. Objects that lack a value there have nil.
   static bool declares(const snapshot::Type& type, std::string_view path) {
     const std::string_view first = path.substr(0, path.find_first_of(".["));
     return std::any_of(type.fields.begin(), type.fields.end(),

@@ -77,7 +77,7 @@ class HolderFinder {
   }
 
  private:
-  // What the new objects of a row retain that no earlier answer retains.
+  // The new objects of a row, and the bytes that they retain and no earlier answer does.
   struct Share {
     std::uint64_t objects = 0;
     std::uint64_t retained = 0;

@@ -24,7 +24,7 @@ std::span<const Edge> edges_of(const Snapshot& snapshot, ObjectIndex object) {
   return {snapshot.edges.data() + first, snapshot.first_edge[object + 1] - first};
 }
 
-// Whether an earlier snapshot says the same of an object.
+// Whether an object is leaked in an earlier snapshot, too.
 bool is_leaked_in(const Snapshot& earlier, const Object& object, std::uint64_t bytes) {
   const auto& objects = earlier.objects;
   const auto found =
@@ -83,9 +83,9 @@ class LeakSearch {
     }
   }
 
-  // What is left is in a cycle, or behind one. In the reverse of the order in which a depth-first
-  // search leaves objects, the first of what is left is always in a cycle that nothing outside
-  // leads to.
+  // The remaining objects are in cycles, or are reached from one. In the reverse of the order in
+  // which a depth-first search leaves objects, the first remaining object is always in a cycle that
+  // no object outside references.
   void take_cycles() {
     std::vector<ObjectIndex> left_in_order;
     std::vector<bool> is_seen(is_left_.size());

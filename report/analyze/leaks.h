@@ -13,7 +13,7 @@
 // linear.
 namespace heapattach::analyze {
 
-// What leaked together with roots of one type.
+// The leaks whose roots have one type.
 struct LeakRow {
   snapshot::TypeIndex type = 0;       // of the roots
   bool is_cycle = false;              // the roots are in cycles

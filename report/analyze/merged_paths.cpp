@@ -22,8 +22,7 @@ constexpr std::size_t kShownSteps = 12;          // in a summary
 constexpr std::size_t kShownStops = 24;          // on a path
 constexpr std::size_t kMostNodes = 1U << 20;     // of all paths together
 
-// Whether it is a node of libstdc++'s maps, sets or lists: an implementation detail that no reader
-// has written.
+// Whether the type is a node of libstdc++'s maps, sets or lists, which no reader has written.
 bool is_container_node(std::string_view type) {
   constexpr std::string_view kNodes[] = {"std::_Rb_tree_node<", "std::_List_node<",
                                          "std::__cxx11::_List_node<", "std::_Fwd_list_node<",
@@ -262,7 +261,8 @@ std::vector<MergedPaths::Merged> MergedPaths::group_all(std::size_t most_of_a_ty
   return choose(std::move(by_node), most_of_a_type);
 }
 
-// What is needed of the objects is scattered in memory, and so is that of those before them.
+// Fetches later objects ahead, because the data about them and their predecessors is scattered in
+// memory.
 void MergedPaths::look_ahead(std::size_t i) const {
   constexpr std::size_t kStep = 8;
   const std::span order(root_paths_.order);

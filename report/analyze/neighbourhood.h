@@ -32,7 +32,7 @@ struct Neighbourhood {
   std::vector<Link> links;                     // the nearest links first, each once
   std::vector<Holder> roots;  // one for each shown object that is referenced by roots
 
-  // What was cut off, and by which limit.
+  // The omitted parts, by the limit that omitted them.
   std::uint64_t left_out_objects = 0;  // by the number of objects
   std::uint64_t open_objects =
       0;  // by the number of levels: shown objects that have more references

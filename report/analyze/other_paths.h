@@ -11,8 +11,8 @@
 
 namespace heapattach::analyze {
 
-// What else holds objects that share a merged path: the container that all their paths go through
-// no longer references them, and all are looked for again from the variables of the program.
+// Finds other paths to objects that share a merged path: ignores the references from the container
+// that all their paths go through, and searches for them again from the variables of the program.
 // Borrows everything.
 class OtherPaths {
  public:

@@ -24,7 +24,7 @@ class Referrers {
     return std::span<const Referrer>(referrers_)
         .subspan(first_[object], first_[object + 1] - first_[object]);
   }
-  // What of() reads first, to be fetched ahead.
+  // The memory that of() reads first, to be fetched ahead.
   [[nodiscard]] const std::uint64_t* place_of(ObjectIndex object) const { return &first_[object]; }
 
  private:

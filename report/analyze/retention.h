@@ -9,7 +9,7 @@
 #include "report/analyze/graph.h"
 #include "report/analyze/root_paths.h"
 
-// What objects retain, and what retains them.
+// Computes the objects and bytes that an object retains, and the objects that retain it.
 namespace heapattach::analyze {
 
 // An object that all paths to others go through, and what it retains.
@@ -42,7 +42,8 @@ class Retentions {
   Retentions(const Graph& graph, std::span<const std::uint64_t> bytes);
 
   [[nodiscard]] Retention of(const std::vector<ObjectIndex>& objects) const;
-  // What all of them retain: what each retains, unless another of them retains it.
+  // The bytes that the objects retain together. An object that another one of them retains is not
+  // counted again.
   [[nodiscard]] std::uint64_t bytes_of(const std::vector<ObjectIndex>& objects) const;
 
  private:

@@ -13,7 +13,7 @@
 // from the root on.
 namespace heapattach::analyze {
 
-// Which paths come first.
+// The order of paths.
 struct PathOrder {
   // Divides the roots of a graph into groups, the best first: the end of each group. Empty: all are
   // one group.

@@ -24,7 +24,7 @@ bool is_loader_module(std::string_view module) {
          module.starts_with("ld-2.") || module.starts_with("ld.so");
 }
 
-// Where threads begin, in a program that contains the C library.
+// Whether threads begin in this function of the C library, which may be linked into the program.
 bool starts_threads(std::string_view function) {
   constexpr std::string_view kNames[] = {"clone",        "clone3", "__clone",  "__clone3",
                                          "start_thread", "_start", "__clone2", "thread_start"};

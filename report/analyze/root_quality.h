@@ -30,7 +30,7 @@ class RootQualities {
   [[nodiscard]] RootQuality in_frame(const snapshot::Root& root, const snapshot::Stack& stack);
   // The fiber is only passing: the runtime resumes it, or queues it.
   [[nodiscard]] bool passes_fiber(const snapshot::Root& root, const snapshot::Frame& frame) const;
-  // Of C++'s library, whose templates are compiled into the program.
+  // Whether the frame is of C++'s library, whose templates are compiled into the program.
   [[nodiscard]] bool is_of_library(const snapshot::Root& root, const snapshot::Frame& frame) const;
   [[nodiscard]] FrameOf owner_of(const snapshot::Frame& frame);
   [[nodiscard]] FrameOf see(const snapshot::Place& place) const;

@@ -71,7 +71,7 @@ using RootInWords = std::tuple<snapshot::ObjectIndex,
 [[nodiscard]] std::string object_in_words(const snapshot::Snapshot& snapshot,
                                           snapshot::ObjectIndex object);
 
-// Whether it is a word that a call left on a stack and that is no longer used.
+// Whether the root is a word that a call left on a stack and that is no longer used.
 [[nodiscard]] bool is_leftover(const snapshot::Snapshot& snapshot, const snapshot::Root& root);
 // None if it is not on a stack, or if its frame is unknown.
 [[nodiscard]] std::optional<RootFrame> frame_of(const snapshot::Snapshot& snapshot,

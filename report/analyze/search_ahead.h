@@ -27,7 +27,7 @@ void search_ahead(const Lists& lists, std::span<const ObjectIndex> next, const S
   }
 }
 
-// Where a graph says that an object's edges begin, and these edges; and the same backwards.
+// The index of an object's edges, and the edges themselves, for a graph in both directions.
 inline const std::uint64_t* place_of(const Graph& graph, ObjectIndex object) {
   return graph.first_edge.data() + object;
 }

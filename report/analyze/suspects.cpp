@@ -213,7 +213,7 @@ class SuspectFinder {
     return sum;
   }
 
-  // What they retain, by type.
+  // The objects that the members retain, by type.
   [[nodiscard]] std::vector<Content> contents_of(const std::vector<ObjectIndex>& members) const {
     std::vector<bool> is_below(snapshot_.objects.size());
     for (const ObjectIndex object : members) is_below[object] = true;

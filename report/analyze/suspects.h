@@ -60,7 +60,8 @@ struct Suspects {
 
 // The snapshot must have its edges.
 [[nodiscard]] Suspects find_suspects(const snapshot::Snapshot& snapshot);
-// The same, if the holding data and the shortest paths from these roots are already known.
+// Finds the suspects if the retention data and the shortest paths from these roots are already
+// known.
 [[nodiscard]] Suspects find_suspects(const snapshot::Snapshot& snapshot,
                                      const Holding& holding,
                                      const analyze::ShortestPaths& root_paths,

@@ -19,7 +19,7 @@ class Watch {
   // The difference between the first counts and the last, with rows for the types whose bytes grew
   // in every round. The total covers all types.
   [[nodiscard]] Difference difference() const;
-  // The same, with rows for all types.
+  // The difference between the first counts and the last, with rows for all types.
   [[nodiscard]] Difference all() const;
 
  private:

@@ -52,7 +52,7 @@ class TreeFinder {
     }
   }
 
-  // Which uppermost nodes a node of another subtree references.
+  // Finds the uppermost nodes that a node of another subtree references.
   void find_linked_tops(const std::vector<Accumulation>& places) {
     if (places.empty()) return;
     find_tops();

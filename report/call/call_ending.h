@@ -10,7 +10,7 @@
 
 namespace heapattach {
 
-// Where a thread was when it failed to return from a function.
+// The position of a thread that failed to return from a function.
 struct Standing {
   pid_t thread = 0;
   std::optional<RawRegisters> where;  // none: unknown
@@ -24,7 +24,7 @@ std::vector<std::string> name_frames(const CallOptions& options,
                                      const Modules& modules,
                                      const Standing& standing);
 
-// Whether the innermost of these are waiting for a lock.
+// Whether the innermost frames wait for a lock.
 [[nodiscard]] bool waits_for_lock(const std::vector<std::string>& frames);
 
 // "SIGSEGV".

@@ -29,7 +29,7 @@ constexpr std::chrono::seconds kForReport{3};
 constexpr std::chrono::seconds kForEnding{10};
 // Flushing takes no time, or for ever: on a lock that another thread held.
 constexpr std::chrono::milliseconds kForFlushing{2000};
-// What a routine may write in any case.
+// The bytes that a routine may always write.
 constexpr std::uint64_t kLeastWritten = std::uint64_t{64} << 20;
 
 std::string walls_text(const CloneWalls& walls) {

@@ -21,7 +21,7 @@ enum class Returns : std::uint8_t {
   None,     // not shown: print only what the function wrote
 };
 
-// Where a function runs.
+// The process in which a function runs.
 enum class CallPlace : std::uint8_t {
   Clone,
   Held,     // in the process itself, while its other threads are stopped
@@ -38,7 +38,7 @@ struct CallOptions {
   // If set, the function gets the path of a pipe as an additional first argument, and the data that
   // it writes there is passed to this callback, piece by piece, on another thread.
   std::function<Result<void>(std::string_view)> take_written = {};
-  // How much it may write there, as a multiple of the process's memory.
+  // The most bytes that it may write there, as a multiple of the process's memory.
   std::uint64_t most_written_times = 16;
   // System calls that it may make in addition to CallRules (inject/call_rules.h), by number.
   std::vector<int> allowed_calls = {};

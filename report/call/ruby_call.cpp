@@ -23,14 +23,15 @@ namespace heapattach {
 
 namespace {
 
-// Whether anything in a process moves. A copy of a process that stands still is like the one
+// Checks whether anything in a process moves. If nothing does, a new copy would be like the one
 // before.
 class Standstill {
  public:
   explicit Standstill(const Process& process) : process_(process) { static_cast<void>(look()); }
 
-  // Whether every thread is blocked in a system call at the same place as at the last look. A
-  // thread that went round a loop between the looks, and came back to that place, looks the same.
+  // Returns whether every thread is blocked in a system call at the same place as in the last
+  // check. A thread that has gone round a loop in between and returned to that place looks the
+  // same.
   bool look();
 
  private:
@@ -117,7 +118,7 @@ class Attempt {
           bool lock_is_held)
       : ruby_(ruby), code_(code), receiver_(receiver), until_(until), lock_is_held_(lock_is_held) {}
 
-  // Whether the result is whole. If not, reason() says why.
+  // Returns whether the result is complete. If not, reason() says why.
   Result<bool> run(CloneCalls& calls, RubyAnswer& answer) {
     const auto is_ruby = HA_TRY(ask(calls, ruby_.is_ruby_thread));
     if (!is_ruby) return false;
@@ -129,7 +130,7 @@ class Attempt {
     if (!has_lock) return false;
     if (*has_lock == 0) {
       if (lock_is_held_) return fail("another thread holds Ruby's lock");
-      // Where the lock cannot be had, this does not return.
+      // If the lock cannot be taken, this does not return.
       const std::array<CallArgument, 2> question{ruby_.is_collecting.value, std::uint64_t{0}};
       if (!HA_TRY(ask(calls, ruby_.call_with_lock, question))) {
         lock_is_held_ = true;

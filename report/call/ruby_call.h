@@ -44,7 +44,7 @@ struct RubyReceiver {
   // Called after the last piece, while no other process of ours is being started. Returns true if
   // the result is complete.
   std::function<bool()> end;
-  // Whether no other copy could do better than one that wrote this to standard error. May be empty.
+  // Given the standard error of a copy, whether no other copy could do better. May be empty.
   std::function<bool(std::string_view errors)> is_final{};
 };
 

@@ -48,8 +48,8 @@ class Console {
   void progress(std::string_view what, std::uint64_t done = 0, std::uint64_t all = 0);
   // Removes that line, before a report goes to the same terminal.
   void end_progress();
-  // The same in the caller's own words, drawn at once and without a thread; left out while the
-  // terminal takes nothing. It may have several lines. Not together with progress().
+  // Draws progress in the caller's own words, of one line or several, at once and without a thread.
+  // Leaves it out while the terminal takes nothing. Do not combine it with progress().
   void draw_progress(std::string_view text);
 
   // While this object lives, we never wait for the reader of standard error. Text that it does not

@@ -61,7 +61,7 @@ inline constexpr std::array kStatusTexts{
                "ended by SIGTERM; the target was released first"},
 };
 
-// What an error concerns: the same errno means different things for the target and for a file.
+// The subject of an error: the same errno means different things for the target and for a file.
 enum class Stage { Target, Output };
 
 // The status for each kind of error, in each stage.

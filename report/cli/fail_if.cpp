@@ -62,7 +62,7 @@ std::optional<FailIf::What> take_word(std::string_view& text) {
   return std::nullopt;
 }
 
-// Where the parenthesis that begins `text` is closed; npos if it is not.
+// The position that closes the parenthesis at the start of `text`; npos if there is none.
 std::size_t closing(std::string_view text) {
   std::size_t depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -55,7 +55,7 @@ enum class OptionGroup : std::uint8_t {
 };
 [[nodiscard]] std::string_view title_of(OptionGroup group);
 
-// What an option requires of the source.
+// The kind of source that an option requires.
 enum class Needs : std::uint8_t { AnySource, ProcessOrCore, Process };
 
 struct OptionRow {

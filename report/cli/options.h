@@ -47,7 +47,7 @@ enum class ColourChoice : std::uint8_t { Auto, Always, Never };
 struct Format;
 struct OptionRow;
 
-// What --leaks leaves out.
+// The leaks that --leaks leaves out.
 struct LeakReportOptions {
   std::vector<std::string> ignored;                    // globs of types
   std::optional<std::chrono::milliseconds> confirm{};  // until a second look
@@ -145,7 +145,7 @@ struct Options : Request {
 
 // Whether the report needs a list of the objects, and not only how many there are of each type.
 [[nodiscard]] bool needs_objects(const Options& options);
-// Whether it needs the references between them.
+// Whether the report needs the references between the objects.
 [[nodiscard]] bool needs_edges(const Options& options);
 
 // Whether the report needs all bytes of the objects.

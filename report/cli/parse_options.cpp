@@ -256,7 +256,8 @@ Result<Options> make_sense(const Words& words) {
   return std::move(draft.options);
 }
 
-// Whether help or the version is requested, whatever else is: `help count`, `count --help`.
+// Whether help or the version is requested, alone or with other words: `help count`, `count
+// --help`.
 struct Asked {
   bool help = false;
   bool version = false;

@@ -7,7 +7,7 @@
 #include "report/cli/exit_status.h"
 #include "report/cli/options.h"
 
-// What main() does to our own process: standard descriptors, terminal settings, a last exception
+// Prepares our own process for main(): standard descriptors, terminal settings, a last exception
 // handler.
 namespace heapattach {
 

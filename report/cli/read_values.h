@@ -46,7 +46,7 @@ Result<void> turn_off(const std::string& /*value*/, Draft& draft) {
   return {};
 }
 
-// The same for what is parsed when all arguments are known.
+// Keeps a value as text in the draft. It is parsed once all arguments are known.
 template <std::string Draft::*Member>
 Result<void> keep_text(const std::string& value, Draft& draft) {
   draft.*Member = value;
@@ -68,7 +68,7 @@ template <const auto& Table>
 [[nodiscard]] auto one_of(const std::string& value) {
   return choose(value, Table);
 }
-// The same, if there is a value at all.
+// A word of a table, or the default if there is no value.
 template <const auto& Table, auto Default>
 [[nodiscard]] Result<std::remove_const_t<decltype(Default)>> one_of_or(const std::string& value) {
   if (value.empty()) return Default;

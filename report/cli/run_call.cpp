@@ -64,7 +64,7 @@ Result<Answer> run_call(Job& job) {
   return answer_of(job, HA_TRY(job.sources.call(job.options, job.deadline, job.console)));
 }
 
-// The same of Ruby code. An exception is how it ended.
+// Passes on the result of Ruby code, or the exception that ended it.
 Result<Answer> run_ruby_code(Job& job) {
   return answer_of(job, HA_TRY(job.sources.ruby(job.options, job.deadline, job.console)));
 }

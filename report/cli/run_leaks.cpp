@@ -41,7 +41,8 @@ std::int64_t measure_leaks(const FailIf& condition,
   return static_cast<std::int64_t>(sum);
 }
 
-// What is in transit at one moment, in a register that is not read, is in its place at another.
+// Takes a second snapshot, because an object in transit, in a register that is not read, has its
+// reference again a moment later.
 Result<const Snapshot*> take_again(Job& job) {
   const auto until = std::chrono::steady_clock::now() + *job.options.leaks.confirm;
   HA_TRY(wait_until(until));

@@ -20,7 +20,7 @@ namespace {
 
 using SharedTrace = std::shared_ptr<const trace::Trace>;
 
-// What was asked for and is not there, such as a type: it is shown after the report.
+// Adds names that were asked for and do not exist, such as types, to be shown after the report.
 void add_problems(std::vector<std::string> problems, Answer& answer) {
   if (problems.empty()) return;
   answer.status = ExitStatus::Usage;

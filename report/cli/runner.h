@@ -42,8 +42,8 @@ struct Routine {
   std::uint64_t most_written_times = 16;
 };
 
-// Where reports get their input: a process, or the file in the options. Tests substitute their own.
-// Entries that a test does not use may be empty.
+// The functions that read a report's input: a process, or the file in the options. Tests substitute
+// their own, and may leave entries empty that they do not use.
 struct Sources {
   template <class Value, class... More>
   using Take = std::function<Result<Value>(
@@ -102,7 +102,7 @@ using MakeAnswer = Result<Answer> (*)(Job& job);
 [[nodiscard]] Answer answer_about(const Job& job,
                                   const snapshot::Snapshot& snapshot,
                                   std::string text);
-// The same if its objects have been counted.
+// The answer for a report on a snapshot whose objects have been counted.
 [[nodiscard]] Answer answer_about(const Job& job,
                                   const snapshot::Snapshot& snapshot,
                                   snapshot::CountTable counts,
@@ -110,7 +110,7 @@ using MakeAnswer = Result<Answer> (*)(Job& job);
 
 // Whether the snapshot ends before its roots, so that nothing is known to be alive.
 [[nodiscard]] bool lacks_roots(const snapshot::Snapshot& snapshot);
-// The answer for a report that needs them.
+// The answer for a report that needs the roots.
 [[nodiscard]] Answer answer_without_roots(const Job& job, const snapshot::Snapshot& snapshot);
 
 }  // namespace heapattach

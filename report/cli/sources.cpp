@@ -237,7 +237,7 @@ Result<trace::Trace> take_trace_of(const Options& options,
   return read::read_trace_lines(HA_TRY(read::TextFile::open(options.file, deadline)), what);
 }
 
-// What it warns of is about to happen in the process itself.
+// Prints warnings at once, because they are about changes to the process itself.
 Request call_request(const Options& options, const Deadline& deadline, Console& console) {
   Request request = request_of(options, deadline, console);
   request.on_warning = [&console](std::string_view warning) { console.error(warning); };

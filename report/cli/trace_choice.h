@@ -6,7 +6,7 @@
 #include "report/cli/options.h"
 #include "report/trace/sites.h"
 
-// What the options choose from a trace.
+// Translates the options into a choice of a trace's events.
 namespace heapattach {
 
 [[nodiscard]] trace::FrameChoice frames_of(const Options& options);

@@ -129,8 +129,8 @@ void add_typed(TypedBy by, std::uint64_t bytes, TypedBytes& typed) {
   }
 }
 
-// What a heap has in use besides live objects. A heap read without a freeze may contradict itself;
-// then it is what was seen.
+// The bytes that a heap has in use but that are not reachable. A heap that was read without a
+// freeze may contradict itself; then only the dead objects that were counted.
 std::uint64_t unreachable_of(const Heap& heap, std::uint64_t live, std::uint64_t dead) {
   const std::uint64_t all = heap.heap_bytes.value_or(0);
   const std::uint64_t in_use = all - std::min(heap.free_bytes.value_or(0), all);

@@ -80,8 +80,8 @@ struct RowChoice {
   std::uint64_t min_bytes = 0;
 };
 
-// What a row counts: a type; a type together with its instances' buffers; or the objects of a type
-// that were allocated by one line of the program, which is known only from Ruby dumps.
+// The subject of a row: a type; a type together with its instances' buffers; or the objects of a
+// type that one line of the program allocated, which only Ruby dumps show.
 enum class CountBy : std::uint8_t { Type, Holder, Line };
 
 // The name of the row that counts objects of `type`.

@@ -11,7 +11,7 @@
 // The heaps of a snapshot: how much each has, and what reports say about it.
 namespace heapattach::snapshot {
 
-// What is true of every heap of one kind. Reports ask for a property, never for the kind.
+// Properties of every heap of one kind. Reports ask for a property, never for the kind.
 struct HeapKind {
   std::string_view name;   // Heap::name
   std::string_view key;    // in JSON and labels: "gc"

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-// What reports say about each kind of root. A new kind is an enumerator and its row below; where
-// such roots are found, report/collect/join_roots.cpp adds them to the snapshot.
+// The words of reports for each kind of root. A new kind is an enumerator and its row below, and
+// report/collect/join_roots.cpp adds its roots to the snapshot.
 namespace heapattach::snapshot {
 
 enum class RootKind : std::uint8_t {
@@ -22,7 +22,7 @@ enum class RootKind : std::uint8_t {
   SignalStack,
 };
 
-// Where the word of a root is, which decides how the root is named.
+// The place of a root's word, which decides how the root is named.
 enum class RootWord : std::uint8_t {
   InVariable,  // static memory: named by Root::symbol and Root::module
   OnStack,     // named by its thread or fiber, its frame, and its variable

@@ -45,7 +45,7 @@ enum class WaitKind : std::uint8_t {
   SleepForever,
 };
 
-// What the words for a wait end with.
+// The detail that ends the words for a wait.
 enum class WaitsFor : std::uint8_t {
   Nothing,
   Object,      // FiberWait::object
@@ -53,8 +53,8 @@ enum class WaitsFor : std::uint8_t {
   Process,     // FiberWait::process
 };
 
-// What is known about each kind of wait. A new kind is an enumerator and its row below; the code
-// that shows it has a row in report/stacks/wait_signs.cpp.
+// Facts about each kind of wait. A new kind is an enumerator and its row below; the code that shows
+// it has a row in report/stacks/wait_signs.cpp.
 struct WaitKindRow {
   WaitKind kind{};
   std::string_view key;    // in records and reports
@@ -207,7 +207,7 @@ inline constexpr auto kWaitWords = [] {
   return kWaitKinds[static_cast<std::size_t>(kind)];
 }
 
-// What a fiber waits for.
+// The wait of a fiber: its kind, and its object.
 struct FiberWait {
   WaitKind kind = WaitKind::Unknown;
   RemoteAddr object;       // the channel, mutex or IO; 0: unknown
@@ -221,7 +221,7 @@ struct FiberWait {
   bool is_lossy = false;  // a text in its record was changed before it was read
 };
 
-// What a thread waits for.
+// The wait of a thread.
 struct ThreadWait {
   std::string call;                   // "read(5: pipe)"; empty: not in a system call
   std::optional<std::size_t> thread;  // the owner of the mutex that it waits for

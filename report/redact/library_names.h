@@ -21,16 +21,16 @@ enum class Language : std::uint8_t { Other, Crystal, Ruby };
 // before a program runs, those of its default libraries, and the words for internal objects.
 [[nodiscard]] bool is_library_type(std::string_view path, Language language);
 
-// The same for a part of a field's path without its sigil.
+// Whether a part of a field's path, without its sigil, is a library's.
 [[nodiscard]] bool is_library_field(std::string_view name);
 // Whether a whole part of a path is Ruby's word for an edge, such as "superclass".
 [[nodiscard]] bool is_ruby_edge(std::string_view word);
 
-// Whether it is a variable or function of the collector or the compiler, whatever it is linked
+// Whether `name` is a variable or function of the collector or the compiler, whatever it is linked
 // into.
 [[nodiscard]] bool is_library_symbol(std::string_view name, Language language);
 
-// The same for a file that is loaded into programs, with or without its directory.
+// Whether a file that is loaded into programs is a library's. `path` may lack the directory.
 [[nodiscard]] bool is_library_file(std::string_view path);
 
 }  // namespace heapattach

@@ -10,7 +10,8 @@ namespace {
 using snapshot::Snapshot;
 using snapshot::Type;
 
-// Of a generic type or a buffer the part that says whose it is: "Hash" of "(buffer of Hash(A, B))".
+// Whether the type itself is a library's. For a generic type or a buffer, its first name decides:
+// "Hash" in "(buffer of Hash(A, B))".
 bool is_of_library(const Type& type, const Placeholders& names) {
   std::string_view name = type.holder.empty() ? type.name : type.holder;
   name = name.substr(0, name.find_first_of("(<"));
@@ -60,14 +61,14 @@ void redact_place(snapshot::Place& place, const Placeholders& names) {
   for (snapshot::CodeLine& line : place.inlined) redact_line(line);
 }
 
-// The part of a text that says nothing of the program: "deadlock" of "deadlock: fiber \"a\" …",
-// "read" of "read(5: pipe)", "7" of "7: /srv/app.log".
+// The first part of a text, which says nothing about the program: "deadlock" of "deadlock: fiber
+// \"a\" …", "read" of "read(5: pipe)", "7" of "7: /srv/app.log".
 std::string begin_of(const std::string& text, std::string_view end) {
   const std::size_t at = text.find(end);
   return at == std::string::npos ? std::string() : text.substr(0, at);
 }
 
-// "work (work.c:12)" has the same placeholder as the function in frames.
+// The function in "work (work.c:12)" gets the same placeholder as in frames.
 std::string redact_own_function(const std::string& text, const Placeholders& names) {
   return names.of("function", std::string_view(text).substr(0, text.rfind(" (")));
 }
@@ -92,7 +93,7 @@ void redact_header(snapshot::Header& header, const Placeholders& names) {
   header.exe = names.of("program", header.exe);
   header.build_id = names.of_build_id(header.build_id);
   header.redacted = "full";
-  // Sentences, whose names are in the records as well.
+  // Findings are sentences. The names in them are in the records as well.
   for (std::string& finding : header.findings) finding = begin_of(finding, ":");
   header.remarks.clear();
 }

@@ -76,7 +76,7 @@ constexpr std::string_view kSymbols =
 
 constexpr int kMostErrors = 200;
 
-// Whether it is the class for a number of errno.
+// Whether `name` is the class of an errno value.
 bool is_system_error(std::string_view name) {
   for (int number = 1; number < kMostErrors; ++number) {
     const char* const one = ::strerrorname_np(number);

@@ -5,11 +5,12 @@
 // Ruby's part of library_names.h.
 namespace heapattach {
 
-// Whether it is a class, a module, or a word for internal objects: "Thread::Mutex", "Errno::EPIPE",
-// "imemo".
+// Whether `path` is a class, a module, or a word for internal objects: "Thread::Mutex",
+// "Errno::EPIPE", "imemo".
 [[nodiscard]] bool is_ruby_type(std::string_view path);
 
-// Whether it is a kind of root or one of Ruby's own global variables: "machine_context", "$stdout".
+// Whether `name` is a kind of root or one of Ruby's own global variables: "machine_context",
+// "$stdout".
 [[nodiscard]] bool is_ruby_symbol(std::string_view name);
 
 }  // namespace heapattach

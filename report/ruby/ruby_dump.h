@@ -27,7 +27,7 @@ class DumpReader {
   // Whether the dump is whole.
   bool end();
 
-  // What is wrong with the dump; none if it could be read. Call it after end().
+  // The reason why the dump could not be read, if it could not. Call it after end().
   [[nodiscard]] std::optional<Error> failure() const {
     return result_ && !*result_ ? std::optional(result_->error()) : std::nullopt;
   }

@@ -12,7 +12,7 @@
 
 namespace heapattach {
 
-// What to read of a Ruby process.
+// The parts of a Ruby process to read.
 struct RubyOptions {
   const Request& request;
   bool with_edges = false;
@@ -38,8 +38,8 @@ class RubyTarget : public snapshot::Opened {
   std::string no_machine;                // why; empty: it can
 };
 
-// Whether a heap that is read from outside has everything that is wanted: it has no values and no
-// lines, and edges only of some releases.
+// Whether reading the heap from outside gives everything that `options` want: it gives no values
+// and no lines, and edges only for some releases.
 [[nodiscard]] bool can_read_ruby_from_outside(const RubyTarget& target, const RubyOptions& options);
 
 // Completes the dry run of a process without a collector that is known, if it runs Ruby.

@@ -140,7 +140,7 @@ void fill_header(const ruby::Interpreter& ruby,
   heap.layout = "ObjectSpace.dump_all";
 }
 
-// What a copy may write.
+// The most bytes that a copy may write.
 Result<std::uint64_t> most_bytes(const Process& process) {
   return kLeastBytes + kMostTimes * HA_TRY(clone_facts(process)).anonymous_bytes;
 }
@@ -173,7 +173,7 @@ end', "{}", 1))",
       in_hex(code), descriptor, kOwnFile);
 }
 
-// What a copy dumps.
+// Takes a snapshot from the dump of a copy.
 Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target, const RubyOptions& options) {
   DumpReader reader(dump_options(options), HA_TRY(most_bytes(*target.process)));
   RubyReceiver receiver;

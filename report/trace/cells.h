@@ -39,8 +39,8 @@ struct Cell {
   Amounts amounts;
 };
 
-// What distinguishes cells, besides stack and type. A service may have one fiber per request, which
-// would give nearly as many cells as events.
+// The parts that distinguish cells, besides stack and type. A service may have one fiber per
+// request, which would give nearly as many cells as events.
 struct CellParts {
   bool threads = false;
   bool fibers = false;

@@ -38,7 +38,7 @@ constexpr std::uint64_t kMostFunction = 16384;
 constexpr std::uint64_t kMostCollector = std::uint64_t{4} << 20;
 constexpr int kDeepest = 4;
 
-// Those that take size and kind, or a descriptor.
+// The innermost functions, which take a size and a kind, or a descriptor.
 constexpr std::array<std::string_view, 4> kInnermost = {
     "GC_generic_malloc_uncollectable", "GC_generic_malloc_ignore_off_page", "GC_gcj_malloc",
     "GC_gcj_malloc_ignore_off_page"};
@@ -137,9 +137,9 @@ class HookFinder {
     hooked_.erase("GC_generic_malloc");  // no use to what calls it from inside
   }
 
-  // What ends in a jump to another hooked function has the same caller, for whom it would count
-  // twice: GC_generic_malloc_ignore_off_page since 8.2 for what is small, and
-  // GC_generic_malloc_uncollectable for what is large.
+  // A function that ends in a jump to another hooked one has the same caller, for whom an
+  // allocation would count twice: GC_generic_malloc_ignore_off_page since 8.2 for small sizes, and
+  // GC_generic_malloc_uncollectable for large ones.
   void find_leading() {
     std::set<std::uint64_t> hooked;
     for (const Entry& entry : found_.hooks.allocations) hooked.insert(entry.at.value);
@@ -221,8 +221,8 @@ class HookFinder {
     return called;
   }
 
-  // Where the stubs lead that the program has not used yet, by their relocations. Behind one there
-  // may be others.
+  // Finds the destinations of stubs that the program has not used yet, by their relocations. A
+  // destination may be a stub, too.
   void learn_stubs() {
     std::set<RemoteAddr> learned;
     for (int depth = 0; depth < kDeepest; ++depth) {
@@ -252,7 +252,7 @@ class HookFinder {
     return true;
   }
 
-  // Where a stub of the linker leads, or the address itself; none if it is not bound yet.
+  // The destination of a linker's stub, or the address itself; none if the stub is not bound yet.
   std::optional<RemoteAddr> through_stub(RemoteAddr at) {
     if (const auto symbol = module_.symbol_at(at); symbol && symbol->address == at) return at;
     std::size_t offset = 0;

@@ -14,7 +14,7 @@
 
 namespace heapattach::trace {
 
-// What the recorder knows about a sampled object.
+// The recorder's knowledge about a sampled object.
 struct SampledObject {
   std::uint64_t bytes = 0;   // that the program requested
   std::uint32_t before = 0;  // its first bytes when it was allocated
@@ -34,9 +34,9 @@ class ObjectTypes {
               cxx::VtableNames vtables,
               std::set<std::string> bases);
 
-  // Whether it knows any type.
+  // Whether no type is known.
   [[nodiscard]] bool is_empty() const { return !string_id_ && vtables_.names().empty(); }
-  // Whether none of the types that it knows has pointers.
+  // Whether none of the known types has pointers.
   [[nodiscard]] bool only_atomic() const { return vtables_.names().empty(); }
   // How many of the first bytes of an object of this size are needed.
   [[nodiscard]] std::size_t needed(std::uint64_t bytes) const;

@@ -11,7 +11,7 @@
 
 namespace heapattach::trace {
 
-// How much of a frame is shown.
+// The parts of a frame that are shown.
 enum class FrameText : std::uint8_t {
   None,     // no frames at all
   Address,  // 0x55d0c0de1a2b

@@ -65,7 +65,7 @@ struct SiteTable {
 [[nodiscard]] SiteTable make_site_table(const Trace& trace,
                                         const SiteChoice& choice,
                                         const Deadline& deadline = {});
-// The same from cells that were counted by at least these parts. Does not read the events.
+// Makes a table from cells that were counted by at least these parts, without reading the events.
 [[nodiscard]] SiteTable make_site_table(const Trace& trace,
                                         const SiteChoice& choice,
                                         CountedCells counted,

@@ -47,7 +47,7 @@ struct TraceOptions {
 // Later problems end the trace early (Header::reason). Call it while this process has one thread.
 Result<Trace> take_trace(const TraceOptions& options);
 
-// What a trace would record, for --check. Finding out changes nothing and takes a tenth of a
+// Facts about a possible trace, for --check. Finding them changes nothing and takes a tenth of a
 // second.
 struct TraceFacts {
   std::vector<std::string> entries;

@@ -91,7 +91,7 @@ struct Trace {
   std::vector<Fiber> fibers;
   EventLog events;  // roughly in chronological order
 
-  // Whether nothing is missing.
+  // Whether nothing is missing from the trace.
   [[nodiscard]] bool is_whole() const { return header.complete && header.drops == 0; }
 };
 

@@ -20,7 +20,8 @@ namespace heapattach::trace {
 // not count if a record of an end was lost, or if the collector has collected without the tracer.
 class TypeWatch {
  public:
-  // Where the target counts its collections, and where the tracer notes the last one that it saw.
+  // The words in which the target counts its collections, and in which the tracer notes the last
+  // one that it saw.
   struct Collections {
     RemoteAddr all;
     RemoteAddr seen;

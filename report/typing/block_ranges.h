@@ -30,7 +30,7 @@ void for_block_ranges(const heap::Heap& heap, unsigned workers, const Work& work
   });
 }
 
-// The same on all cores, with work(first, last).
+// Calls work(first, last) on all cores.
 template <class Work>
 void for_block_ranges(const heap::Heap& heap, const Work& work) {
   for_block_ranges(heap, workers_for_blocks(heap),

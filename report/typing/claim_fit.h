@@ -35,9 +35,9 @@ struct Fit {
                                   const heap::Block& block,
                                   const TypeRows& rows);
 
-// Whether the contents are text whatever else they look like: it is longer than a pointer, and what
-// follows its end does not count, because it may be left from an earlier use of the memory. That is
-// so of a buffer, and of a copy of a text that fills its object.
+// Whether the contents are text whatever else they look like: the text is longer than a pointer,
+// and the bytes after its end do not count, because they may be left from an earlier use of the
+// memory. A buffer is text in this way, and so is a copy of a text that fills its object.
 [[nodiscard]] bool is_text_to_its_end(const Claim& claim, std::span<const std::byte> contents);
 
 }  // namespace heapattach::snapshot

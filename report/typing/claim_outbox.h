@@ -31,7 +31,7 @@ class ClaimOutbox {
   // Takes a region, along with the claims waiting for it. Returns false if another worker holds it;
   // that worker then gets the claims found for it.
   bool enter(std::uint32_t region);
-  // The same for a region that the caller already holds.
+  // Enters a region that the caller already holds.
   void enter_held(std::uint32_t region);
   // Releases its own region, unless more claims for it have arrived in the meantime.
   bool leave_own();

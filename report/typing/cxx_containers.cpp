@@ -126,7 +126,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Where the argument that begins at `start` ends: at a comma or the closing bracket; name.size() if
+// The end of the argument that begins at `start`: a comma or the closing bracket, or name.size() if
 // there is none.
 std::size_t end_of_argument(std::string_view name, std::size_t start) {
   int depth = 0;

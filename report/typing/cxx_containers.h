@@ -43,7 +43,7 @@ struct ContainerWord {
 // "std::vector<int>", "std::string", "std::unordered_map<int, char*>".
 [[nodiscard]] std::string container_name(std::string_view type_name);
 
-// What to call the class of a std::shared_ptr's control block: "(control block of
+// The name to show for the class of a std::shared_ptr's control block: "(control block of
 // std::shared_ptr<Item>)", or "(std::make_shared<Item>)" if it contains the Item as well. Empty for
 // other classes.
 [[nodiscard]] std::string control_block_name(std::string_view type_name);

@@ -28,7 +28,7 @@ heap::ObjectSet objects_in_use(const heap::Heap& heap, const heap::LiveSet& foun
     for (std::uint32_t block = first; block < last; ++block) {
       for (std::uint32_t slot = 0; slot < heap.blocks()[block].objects; ++slot) {
         const heap::ObjectRef ref{block, slot};
-        // What malloc has in use is known, and listed alone.
+        // malloc's chunks in use are known, and only they are listed.
         if (heap.is_chunk(block) ||
             boehm::liveness(heap, found.live, found.free, ref) == boehm::Liveness::Unreachable) {
           in_use.insert_shared(heap.number(ref));

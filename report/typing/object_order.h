@@ -27,7 +27,7 @@ class ObjectOrder {
   }
   // The index of an object, if it is listed.
   [[nodiscard]] std::optional<ObjectIndex> index_of(heap::ObjectRef ref) const;
-  // The same for an object that is known to be listed.
+  // The index of an object that is known to be listed.
   [[nodiscard]] ObjectIndex index_of_listed(heap::ObjectRef ref) const {
     return static_cast<ObjectIndex>(rank(heap_.number(ref)));
   }

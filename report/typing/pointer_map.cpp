@@ -200,7 +200,7 @@ class Flattening {
     }
     const std::uint64_t end = type.bytes.value_or(0);
     if (end > kLargest) return stop(at.offset + covered);
-    // What follows a base's members belongs to virtual bases that are elsewhere.
+    // The space after a base's members belongs to virtual bases, which are elsewhere.
     const bool is_elsewhere = at.is_base && at.is_whole && type.has_virtual_bases;
     if (end > covered && !is_elsewhere) add_gap(at.offset + covered, at.offset + end);
   }

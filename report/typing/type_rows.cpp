@@ -201,7 +201,8 @@ void TypeRows::fill(const Key& key, TypeIndex row) {
   } else if (kind == Kind::Many || kind == Kind::Buffer) {
     fill_elements(ref, 0, layout, type);
   } else if (kind == Kind::Unknown || kind == Kind::Held) {
-    // What it points to in turn belongs to the same holder, unless something better is known.
+    // The objects that it references in turn belong to the same holder, unless something better is
+    // known.
     Claim claim;
     claim.how = Claim::How::Start;
     claim.one = claim.many = intern({Kind::Held, types::kNoType, holder});

@@ -105,7 +105,7 @@ class TypeRows {
   // For -v: types whose two sources contradict each other, so that their fields are ignored.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const types::TypeModel& model() const { return model_; }
-  // What a type is called in the program's language.
+  // The type's name in the program's language.
   [[nodiscard]] const std::string& shown(types::TypeRef type) const;
   // Whether objects of the row are texts of Nim: their length in a word, and after the next one
   // their characters.

@@ -152,7 +152,7 @@ void Typing::type_by_header() {
   });
 }
 
-// What a class's header or vtable proves has precedence.
+// A type that is proven by a class's header or vtable has precedence.
 void Typing::take_named() {
   for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
     heap::for_each_object(heap_, order_.listed(), first, last, [&](heap::ObjectRef ref) {

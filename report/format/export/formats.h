@@ -59,7 +59,7 @@ enum class ReadBy : std::uint8_t {
   People,    // as it is: in colour, and with the width and the letters of the terminal
 };
 
-// What a format needs from a snapshot.
+// The parts of a snapshot that a format needs.
 enum class ExportNeeds : std::uint8_t {
   Objects,   // every snapshot has them
   Offsets,   // offsets of pointers; a snapshot saved as JSON Lines has keys instead

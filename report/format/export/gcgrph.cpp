@@ -24,7 +24,7 @@ namespace heapattach {
 
 namespace {
 
-// Which part of a first word may be written.
+// A mask of the bits of an object's first word that may be written.
 std::uint64_t told_of_first_word(const snapshot::Type& type, const ExportOptions& options) {
   if (options.with_values) return ~std::uint64_t{0};
   if (type.typed_by != snapshot::TypedBy::Header) return 0;

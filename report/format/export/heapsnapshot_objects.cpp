@@ -15,7 +15,7 @@ struct NumberRange {
   std::uint64_t last = 0;
 };
 
-// Where the objects of each stretch of kFold bytes lie once folded.
+// The first and the last offset of the objects in each stretch of kFold bytes.
 std::vector<NumberRange> folded_ranges(const snapshot::Snapshot& snapshot) {
   std::vector<NumberRange> ranges;
   std::uint64_t stretch = ~std::uint64_t{0};

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostWords = 128;  // of the fields of a class
 constexpr std::uint32_t kNoSize = 0xffffffff;
 
-// What the objects of a type have in common.
+// The size class and the words with references that the objects of a type share.
 struct Seen {
   std::uint32_t size_class = kNoSize;
   bool is_class = true;

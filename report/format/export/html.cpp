@@ -112,7 +112,7 @@ void put_tree(HtmlJson& json, const HtmlView& view) {
   json.close(']');
 }
 
-// What a page has besides the snapshot; null: nothing.
+// Optional parts of a page, in addition to the snapshot; null if absent.
 struct More {
   const GrowthReport* growth = nullptr;
   HtmlTrace* trace = nullptr;

@@ -26,7 +26,8 @@ RetainedById by_id(const std::vector<HtmlView::Stack>& stacks) {
   return retained;
 }
 
-// Those whose stacks hold most, at most this many; `id_of` returns the id of one.
+// Chooses the threads or fibers whose stacks retain most, at most `most` of them. `id_of` returns
+// the id of one.
 template <class One, class IdOf>
 std::vector<const One*> holding_most(const std::vector<One>& all,
                                      RetainedById& retained,

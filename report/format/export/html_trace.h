@@ -13,7 +13,7 @@
 
 namespace heapattach {
 
-// What a page shows of a trace.
+// The parts of a trace that a page shows.
 struct HtmlTrace {
   static constexpr std::size_t kMostSites = 4000;
   static constexpr std::size_t kSteps = 60;

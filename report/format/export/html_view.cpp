@@ -238,8 +238,8 @@ class ViewMaker {
     return name;
   }
 
-  // Of the tree, the nodes that retain most. A node retains no more than its parent, and comes
-  // after it.
+  // Chooses the nodes of the tree that retain most. A node retains no more than its parent, and
+  // comes after it.
   void choose_nodes() {
     const auto& nodes = type_tree_.nodes;
     std::vector<TypeTree::NodeIndex> chosen(nodes.size());

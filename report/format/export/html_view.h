@@ -27,8 +27,8 @@ struct HtmlView {
   static constexpr std::size_t kMostLinks = 20000;
   static constexpr std::size_t kMostObjects = 400;  // objects that can be inspected
 
-  // What objects of one name directly hold of objects of another name, which would be freed without
-  // them.
+  // The objects of one name that objects of another name hold directly: without their holders, they
+  // would be freed.
   struct Link {
     NameIndex holder = 0;
     NameIndex held = 0;

@@ -18,7 +18,7 @@ struct RootGroup {
 // Groups roots by location, in the order in which the locations first occur. Omits roots whose
 // objects the snapshot does not count.
 [[nodiscard]] std::vector<RootGroup> group_roots(const snapshot::Snapshot& snapshot);
-// The same for the roots with these indices.
+// Groups only the roots with these indices.
 [[nodiscard]] std::vector<RootGroup> group_roots(const snapshot::Snapshot& snapshot,
                                                  const std::vector<std::uint32_t>& roots);
 

@@ -11,7 +11,8 @@ namespace {
 using analyze::ObjectIndex;
 using snapshot::Snapshot;
 
-// What a location references: objects directly, and variables with theirs.
+// A location of roots: the objects that it references directly, and its variables with their
+// objects.
 struct Place {
   std::string label;
   std::vector<ObjectIndex> objects;

@@ -138,7 +138,7 @@ class Profile {
     return put_location(trace::frame_text(found, text), is_full ? found.file : std::string(),
                         found.address, is_full ? found.line : 0);
   }
-  // What is not a frame.
+  // The number of a location that is not a frame, such as a type.
   std::uint64_t location_called(std::string_view name) {
     const auto [at, is_new] = named_locations_.try_emplace(std::string(name), next_location_);
     return is_new ? put_location(name, {}, 0, 0) : at->second;

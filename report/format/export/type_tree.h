@@ -45,7 +45,7 @@ struct TypeTree {
 };
 
 [[nodiscard]] TypeTree make_type_tree(const snapshot::Snapshot& snapshot);
-// The same, if the dominators of the graph are already known.
+// Makes the tree if the dominators of the graph are already known.
 [[nodiscard]] TypeTree make_type_tree(const snapshot::Snapshot& snapshot,
                                       const RootedGraph& graph,
                                       const analyze::Dominators& dominators);

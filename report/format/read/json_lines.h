@@ -36,7 +36,7 @@ struct ReadOptions {
 };
 
 Result<snapshot::Snapshot> read_json_lines(const std::string& file, const ReadOptions& options);
-// The same for an open file from which nothing has been read.
+// Reads an open file from which nothing has been read yet.
 Result<snapshot::Snapshot> read_json_lines(TextFile file, const ReadOptions& options);
 
 }  // namespace heapattach::read

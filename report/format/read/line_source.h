@@ -19,7 +19,7 @@ namespace heapattach::read {
 class TextFile {
  public:
   static Result<TextFile> open(const std::string& name, const Deadline& deadline);
-  // The same for an open file from which nothing has been read. `name` is for messages.
+  // Takes an open file from which nothing has been read yet. `name` is for messages.
   static Result<TextFile> of(Fd fd, std::string name, const Deadline& deadline);
   ~TextFile();
   TextFile(TextFile&&) noexcept;

@@ -33,9 +33,9 @@ class KeyTable {
 
   // Looks up or adds a key; `text` must be decoded.
   Found intern(std::string_view text);
-  // The same for the key at `at`, up to its closing quote, but guesses it from earlier keys.
-  // Returns the position of the quote, or null if the guess was wrong. `after` is the previous key
-  // in the same object, kFirst if there is none.
+  // Finds the key at `at`, up to its closing quote, by a guess from earlier keys. Returns the
+  // position of the quote, or null if the guess was wrong. `after` is the previous key in the same
+  // object, kFirst if there is none.
   const char* guess(const char* at, const char* end, std::uint32_t after, Found& found) const;
   void learn(std::uint32_t after, std::uint32_t key);
 

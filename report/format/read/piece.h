@@ -82,7 +82,7 @@ struct Piece {
   std::vector<std::uint32_t> edge_ends;  // by object: the end of its edges
   FlatArray<RawEdge> edges;
   snapshot::ValuePiece values;  // empty if no object has any
-  // Where objects are not on consecutive lines: the number of the object, and its line.
+  // If objects are not on consecutive lines: the number of each object, and its line.
   std::vector<std::pair<std::uint32_t, std::size_t>> object_lines;
   std::uint64_t bytes = 0;  // of the objects
 

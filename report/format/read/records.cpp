@@ -62,7 +62,8 @@ bool read_heap(JsonCursor& json, snapshot::Heap& out) {
   });
 }
 
-// Where to put the heap that has this key in the header, after the first; null if it is no heap's.
+// The heap with this key in the header, added to `heaps` if it is new; null if the key is not a
+// heap's.
 snapshot::Heap* heap_at(std::string_view key, std::vector<snapshot::Heap>& heaps) {
   const bool is_first = key == "collector";
   const auto& kinds = snapshot::kHeapKinds;

@@ -133,7 +133,7 @@ void TraceRecords::read_known(std::string_view kind, JsonCursor& json) {
   json.skip();
 }
 
-// What others name by their number has one, and they are counted from 0.
+// Records that others refer to have an id, counted from 0.
 bool TraceRecords::read_id(JsonCursor& json, std::size_t expected) {
   std::uint64_t id = 0;
   if (!json.number(id)) return false;

@@ -9,7 +9,7 @@ namespace heapattach {
 
 namespace {
 
-// Of a number its digits, of a text all of it.
+// A cell without formatting: the digits of a number, or the whole text.
 std::string plain(const CellValue& value) {
   if (const auto* number = std::get_if<std::uint64_t>(&value)) return std::to_string(*number);
   if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
@@ -26,7 +26,7 @@ std::string shown(const CellValue& value, Unit unit, const TextStyle& style) {
   return unit == Unit::Bytes ? bytes_cell(*number, style) : count_cell(*number, style);
 }
 
-// Whether people see the column in Markdown, which has no room for what programs do not get.
+// Whether Markdown shows the column. It has no room for columns that programs do not get.
 bool is_in_markdown(const ColumnHead& column) {
   return !column.head.empty() && !column.cells_key().empty();
 }

@@ -48,8 +48,8 @@ struct ColumnHead {
   [[nodiscard]] std::string_view cells_key() const { return cells.empty() ? key : cells; }
 };
 
-// The same with what is in the column. In the table for people, the last column is text, and those
-// before it are aligned to the right.
+// A column's head, and a function for its cells. In the table for people, the last column is text,
+// and the others are aligned to the right.
 template <class Report, class Row>
 struct Column {
   ColumnHead head;

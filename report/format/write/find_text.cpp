@@ -1,4 +1,4 @@
-// What --find found, for people:
+// The objects that --find has found, for people:
 //
 //   2 of 200 Session match
 //   0x7f12a0  48 bytes  Session  @user.name: "ann"

@@ -171,8 +171,8 @@ JsonRecord root_record(const Snapshot& snapshot, const snapshot::Root& root) {
   return record;
 }
 
-// Of several rows of one name, such as the entries and the indices of a hash, the most informative
-// one: the first with fields, otherwise the first.
+// If several rows have one name, such as the entries and the indices of a hash, the most
+// informative one: the first with fields, otherwise the first.
 std::vector<const snapshot::Type*> one_of_each_name(const std::vector<snapshot::Type>& types) {
   std::vector<const snapshot::Type*> chosen;
   std::unordered_map<std::string_view, std::size_t> by_name;

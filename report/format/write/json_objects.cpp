@@ -107,7 +107,7 @@ class LineBuffer {
   }
 
   void start(std::size_t piece) { piece_ = piece; }
-  // Where to put up to `bytes` of text; pass the end of it to `took`.
+  // Room for up to `bytes` of text; pass the end of the text to `took`.
   char* room(std::size_t bytes) {
     if (bytes_.size() - used_ < bytes) flush();
     return bytes_.data() + used_;

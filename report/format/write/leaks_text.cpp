@@ -1,4 +1,4 @@
-// What leaked, for people:
+// Leaks, for people:
 //
 //   145 objects leaked, 1520360 bytes, in 55 leaks
 //   leaks  objects    bytes  root of the leak
@@ -9,7 +9,7 @@
 //   0x5581e3b4c2b0  24 bytes  Circle
 //       next → 0x5581e3b4c2d0  Square
 //
-// Objects are those that only the root of a leak leads to, and that root.
+// "objects" counts the root of a leak, and everything that only it reaches.
 
 #include <algorithm>
 

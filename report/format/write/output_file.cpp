@@ -132,7 +132,7 @@ Result<Fd> open_directly(const Fd& directory,
   }
 }
 
-// What a name refers to, without following it.
+// The kind of thing that a name refers to, without following links.
 enum class Found { Nothing, File, Stream, Directory, Other };
 
 Found look_up(const Fd& directory, const std::string& name) {
@@ -320,7 +320,7 @@ Result<void> OutputFile::finish() {
     return os_error(fmt::format("fsync {}", output_.shown_name_), failure);
   }
   HA_TRY(is_confined() ? publish_by_broker() : output_.publish(output_.force_));
-  // That the name survives a crash of the machine is worth trying, not failing for.
+  // The name should survive a crash of the machine, but a failure here is no error.
   ::fsync(output_.directory_.get());
   return {};
 }

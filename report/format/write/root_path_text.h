@@ -23,7 +23,7 @@ namespace heapattach {
                                          analyze::EdgeNames& names,
                                          const TextStyle& style);
 
-// The same without the root and the first object, which the caller has already shown.
+// A path without the root and the first object, which the caller has already shown.
 [[nodiscard]] std::string steps_text(const snapshot::Snapshot& snapshot,
                                      const analyze::RootPath& root_path,
                                      analyze::EdgeNames& names,

@@ -20,7 +20,7 @@ struct TextStyle {
 // awk and sort -n can read.
 [[nodiscard]] std::string count_cell(std::uint64_t count, const TextStyle& style);
 [[nodiscard]] std::string bytes_cell(std::uint64_t bytes, const TextStyle& style);
-// The same, always with a sign.
+// A number that always has a sign.
 [[nodiscard]] std::string growth_cell(std::int64_t count, const TextStyle& style);
 [[nodiscard]] std::string growth_bytes_cell(std::int64_t bytes, const TextStyle& style);
 

@@ -9,7 +9,7 @@
 
 namespace heapattach::ruby {
 
-// What edges need besides the heap.
+// The data that edges need in addition to the heap.
 struct CopiedReferences {
   ReferenceReader& reader;
   std::vector<RootGroup> roots;

@@ -57,7 +57,7 @@ class Namer {
       for (; name != names_.end() && name->address == address; ++name) {
         const Identity& identity = tables.types[piece.objects[i].type];
         if (name->to == 0) {
-          // What else has instance variables has other references too.
+          // Other kinds of objects with instance variables have other references too.
           if (tables.kinds[identity.kind] != "OBJECT") continue;
           name_variables(piece, tables, {first, end}, name->text);
         } else {

@@ -136,8 +136,8 @@ class Reader {
   }
   bool address(std::uint64_t& found) { return hexadecimal(found) && is_address(found); }
   bool is_address(std::uint64_t number) { return number <= kMostAddress || fail(kNoAddress); }
-  // Where objects have their class, those of the interpreter have something else: the Float that a
-  // constant was, for one.
+  // In place of the class, internal objects may have something else, such as the Float that a
+  // constant was.
   bool is_class() {
     return line_.type == "IMEMO" || line_.type == "NODE" || is_address(line_.of_class);
   }

@@ -18,7 +18,7 @@ using snapshot::Type;
 constexpr std::size_t kLongestText = std::size_t{1} << 20;
 // No head is larger, whatever it claims.
 constexpr std::uint64_t kMostHead = std::uint64_t{8} << 30;
-// Of an array, until so many bytes have come: a false size costs no more.
+// Arrays grow in steps of this size, so that a false size costs no more.
 constexpr std::size_t kAtOnce = std::size_t{64} << 20;
 
 Error makes_no_sense() {
