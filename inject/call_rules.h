@@ -65,11 +65,11 @@ struct CallingClone {
                               const RawRegisters& at,
                               const CallingClone& clone);
 
-// Whether a futex of this call may be one that another process uses. The kernel tells shared
-// futexes apart by file and offset, so a private mapping of a file that cannot be written has the
-// same futexes as the file. (If it can be written, the kernel first gives the clone its own copy of
-// the page.) FUTEX_PRIVATE_FLAG makes such a futex the clone's own. Anonymous memory needs no flag
-// and must not get one: the kernel itself wakes the joiner of a thread without it.
+// Whether a futex of this call may be one that another process uses. The kernel identifies a shared
+// futex by file and offset, so a private mapping of a file that cannot be written has the same
+// futexes as the file. (If it can be written, the kernel first gives the clone its own copy of the
+// page.) FUTEX_PRIVATE_FLAG makes such a futex the clone's own. Anonymous memory needs no flag and
+// must not get one: the kernel itself wakes the joiner of a thread without it.
 [[nodiscard]] bool may_be_shared_futex(const RawRegisters& at, const MemoryMap& map);
 
 }  // namespace heapattach

@@ -55,8 +55,8 @@ Result<Candidate> look_at(RemoteControl& control,
 
 Borrowed borrow(const Candidate& best, const Process& process, bool rewind) {
   Borrowed thread{.tid = best.tid, .found = best.registers, .way_back = {}, .mask = best.mask};
-  // In the stub, the kernel no longer sees that the thread left a sequence half done: it checks
-  // where the thread is, and that is our stub.
+  // While the thread is in the stub, the kernel does not see that it left a sequence unfinished,
+  // because it checks only where the thread is.
   if (best.sequence && best.sequence->is_inside) {
     set_instruction_pointer(thread.found, best.sequence->abort);
   }
@@ -102,7 +102,7 @@ std::optional<std::string_view> objection_to(const Candidate& candidate) {
   if (is_in_call(at)) {
     switch (*call_number(at)) {
       case kVfork: return "it is in vfork";
-      // A collector keeps the threads that it has stopped here, in its signal's frame.
+      // The threads that a collector has stopped wait here, in the handler of its signal.
       case SYS_rt_sigsuspend: return "it waits in a signal handler";
       default: break;
     }

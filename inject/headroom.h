@@ -69,7 +69,7 @@ struct RecorderNeed {
 // Checks whether that reserve is still free. Finds once where memory can run out.
 class Headroom {
  public:
-  // For the groups that `process` and its clone belong to.
+  // Watches the groups that `process` and its clone belong to.
   static Headroom of(const Process& process, const CloneFacts& facts);
 
   // Describes where less than the reserve is left, if anywhere.

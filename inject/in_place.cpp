@@ -91,7 +91,7 @@ class InPlace {
     return Error{ErrorKind::Impossible, fmt::format("the padding at {} is now in use", call_.stub)};
   }
 
-  // Lets it run to its next stop; checks meanwhile whether to give up.
+  // Lets the thread run to its next stop. Checks meanwhile whether to give up.
   Result<std::optional<RemoteStop>> next(bool to_call, int signal, Clock::time_point deadline) {
     HA_TRY(to_call ? control_.run_to_call(thread_.tid, signal)
                    : control_.run_on(thread_.tid, signal));
@@ -99,7 +99,7 @@ class InPlace {
     is_running_ = true;
     return wait(deadline);
   }
-  // None if it still runs.
+  // The thread's next stop; none if it still runs.
   Result<std::optional<RemoteStop>> wait(Clock::time_point deadline) {
     for (;;) {
       const bool is_over = Clock::now() >= deadline;
@@ -113,14 +113,14 @@ class InPlace {
     outcome_.end = End::Vanished;
     outcome_.number = stop.signal;
   }
-  // A thread that the function has started: not ours to hold.
+  // Releases a thread that the function has started.
   void release_thread(pid_t other) {
     if (other > 0 && control_.wait(other, Clock::now() + kToStop)) {
       static_cast<void>(control_.detach(other));
     }
   }
 
-  // Until it is at the system call after the function, or has ended otherwise.
+  // Lets the thread run until it is at the system call after the function, or has ended otherwise.
   Result<void> follow() {
     int signal = 0;
     for (;;) {
@@ -137,7 +137,8 @@ class InPlace {
     }
   }
 
-  // True if the function has ended by it; else `hand_on` is the signal to deliver.
+  // Returns true if the signal has ended the function. Otherwise `hand_on` is the signal to
+  // deliver.
   Result<bool> judge_signal(int signal, int& hand_on) {
     const SignalOrigin origin = HA_TRY(control_.signal_origin(thread_.tid));
     const RawRegisters at = HA_TRY(control_.registers(thread_.tid));
@@ -180,8 +181,9 @@ class InPlace {
     return true;
   }
 
-  // From a stop in the function to a stop of the kind in which the thread was found, before it has
-  // run another instruction. Also undoes what the function's part of the stub would have undone.
+  // Takes the thread from a stop in the function to a stop of the kind in which it was found,
+  // before it runs another instruction. Also undoes what the function's part of the stub would have
+  // undone.
   Result<void> take_out() {
     HA_TRY(control_.set_signal_mask(thread_.tid, kAllSignals));
     is_blocked_ = true;
@@ -193,8 +195,9 @@ class InPlace {
     return control_.write(thread_.tid, {*where}, std::as_bytes(std::span(&*what, 1)));
   }
 
-  // The next stop of `kind`. All signals are blocked except those that stop the process, which are
-  // passed on. Any event that comes first cancels the requested stop, so it is requested again.
+  // Lets the thread run to its next stop of `kind`. All signals are blocked except those that stop
+  // the process, which are passed on. Any event that comes first cancels the requested stop, so it
+  // is requested again.
   Result<void> come_to(Kind kind) {
     const auto deadline = Clock::now() + kToStop;
     int signal = 0;
@@ -213,7 +216,7 @@ class InPlace {
     return {};
   }
 
-  // It is at the entry of the call after the function. As in injection.cpp.
+  // The thread is at the entry of the call after the function. Brings it back, as in injection.cpp.
   Result<void> come_past_call() {
     is_blocked_ = true;
     HA_TRY(control_.set_signal_mask(thread_.tid, kAllSignals));
@@ -221,7 +224,7 @@ class InPlace {
     return stop_here();
   }
 
-  // It continues in the function, so the stub stays; or it returns at the last moment.
+  // The thread continues in the function, so the stub stays; or it returns at the last moment.
   Result<void> leave_alone() {
     const auto deadline = Clock::now() + kToStop;
     for (;;) {
@@ -252,7 +255,7 @@ class InPlace {
   }
 
   // Undoes everything, last things first. Does not touch a thread that is still in the function or
-  // the stub, or out of reach: that one has its own way back.
+  // the stub, or out of reach: such a thread has its own way back.
   Result<void> put_back() {
     if (is_running_) return {};
     if (std::exchange(is_under_way_, false)) {

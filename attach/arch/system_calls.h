@@ -12,8 +12,8 @@
 
 #include "attach/arch/registers.h"
 
-// System calls as this processor makes them: the calls that it has, and what a stopped thread's
-// registers show of one.
+// System calls as this processor makes them: the calls that it has, and the registers of a thread
+// that is stopped in one.
 namespace heapattach {
 
 // The kernel's own results for calls that it will enter again (include/linux/errno.h). Programs
@@ -28,9 +28,9 @@ inline constexpr std::int64_t kRestartBlock = -516;  // with the rest of its tim
 [[nodiscard]] std::optional<long> call_number(const RawRegisters& at);
 // One of its six arguments, from 0.
 [[nodiscard]] std::uint64_t call_argument(const RawRegisters& at, unsigned number);
-// All of them, of a thread whose Registers name a call.
+// All six arguments of a thread whose Registers name a call.
 [[nodiscard]] std::array<std::uint64_t, 6> call_arguments(const Registers& at);
-// Its result, or one of the numbers above.
+// The call's result, or one of the numbers above.
 [[nodiscard]] std::int64_t call_result(const RawRegisters& at);
 // Whether a thread that has stopped for a call is at its entry, not at its exit.
 [[nodiscard]] bool is_at_call_entry(const RawRegisters& at);

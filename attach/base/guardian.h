@@ -37,7 +37,7 @@ GuardedEnd run_guarded(std::chrono::steady_clock::time_point deadline,
 // Replaces the deadline.
 void set_guarded_deadline(std::chrono::steady_clock::time_point deadline) noexcept;
 
-// Asks the guardian not to end us for `time`. For steps that must not be cut short, such as
+// Asks the guardian not to end us for `time`, because a step must not be cut short, such as
 // restoring something.
 void need_time(std::chrono::milliseconds time) noexcept;
 

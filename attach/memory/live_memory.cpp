@@ -21,7 +21,7 @@ namespace heapattach {
 
 namespace {
 
-// One call copies at most this much, so that deadline and interrupt are looked at every few
+// One call copies at most this much, so that the deadline and interrupts are checked every few
 // milliseconds and the workers end together.
 constexpr std::size_t kBatchBytes = std::size_t{16} * 1024 * 1024;
 constexpr std::size_t kBatchPieces = IOV_MAX;
@@ -36,8 +36,9 @@ void* as_pointer(RemoteAddr at) {
   return reinterpret_cast<void*>(at.value);  // NOLINT(*-no-int-to-ptr)
 }
 
-// Refused for a reason that does not apply to the descriptor of mem: a seccomp filter (container
-// runtimes had one), an old kernel, or the thread that names the process ended before the others.
+// Whether the call was refused for a reason that does not apply to reading /proc/<pid>/mem: a
+// seccomp filter (container runtimes had one), an old kernel, or the thread that names the process
+// ended before the others.
 bool is_refused(int failure) {
   return failure == EPERM || failure == ENOSYS || failure == EACCES || failure == ESRCH;
 }

@@ -191,7 +191,7 @@ class Freezer {
     return happened;
   }
 
-  // Nothing has happened for a while: find out why.
+  // Called when nothing has happened for a while: finds out why.
   Result<void> look_at_letters() {
     const auto quiet = tracer_.now() - last_stop_;
     next_look_ = tracer_.now() + kQuiet;

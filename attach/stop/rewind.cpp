@@ -6,21 +6,22 @@
 
 #include "attach/arch/system_calls.h"
 
-// The constraints, with what they rest on:
+// The constraints, with their reasons:
 //
 // - A stop interrupts a thread's call, and the registers have the call's result when we see it.
-//   -ERESTARTSYS and its relatives (-512 … -516) never reach the program: on the way out the kernel
-//   backs up to the call, with what is left of its time. Nothing is done for those. -EINTR is
+//   -ERESTARTSYS and its relatives (-512 … -516) never reach the program: on the way out, the
+//   kernel backs up to the call, with the rest of its time. So we leave them alone. -EINTR is
 //   final. It is the result before any handler ran: after a handler, or in one, the thread is in no
 //   call or the result is something else.
 // - Only calls whose arguments show that they wait for ever are listed. accept, recv and similar
-//   calls return EINTR only on sockets that have a timeout, which the arguments do not show: never.
+//   calls return EINTR only on sockets that have a timeout, which the arguments do not show. So
+//   they are not listed.
 // - To enter the call again, the thread repeats the instruction that made it, and is marked as
 // being
 //   in no call, so that the kernel does not change the number again.
 // - A restartable sequence (rseq(2)) needs no care here. When a thread returns to user space after
-//   it was switched out, which happens at each stop, the kernel moves the instruction pointer
-//   to the sequence's abort handler if it is inside. So a freeze that changes no register aborts a
+//   it was switched out, which happens at each stop, the kernel moves the instruction pointer to
+//   the sequence's abort handler if it is inside. So a freeze that changes no register aborts a
 //   sequence as any preemption does. And we change registers only of a thread in a system call,
 //   which a sequence must not contain; the address we set is in the same code as the one we found.
 

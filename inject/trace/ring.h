@@ -40,8 +40,8 @@ class Ring {
   // Malformed if it makes no sense; the records after it cannot be found then.
   [[nodiscard]] Result<std::optional<Entry>> front() const;
   void pop();
-  // Positions, which only grow: up to where records have been started, and up to where we have
-  // read.
+  // Positions, which only grow: the end of the records that have been started, and the end of those
+  // that we have read.
   [[nodiscard]] std::uint64_t written() const;
   [[nodiscard]] std::uint64_t taken() const { return tail_; }
   // Whether a record has been started but is not complete.

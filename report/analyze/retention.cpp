@@ -1,8 +1,8 @@
 // The dominators of one object are on all paths to it, so they are on the path that we know. The
 // search starts at the roots and does not go beyond the objects of the path. Then it continues from
-// each of these, in order. If everything seen so far leads to no later object of the path than the
-// next, then all paths go through the next; and what was seen so far is what would stay alive
-// without it.
+// each of these, in order. If all objects seen so far reference no later object of the path than
+// the next, then all paths go through the next, and the objects seen so far are those that would
+// stay alive without it.
 
 #include "report/analyze/retention.h"
 
@@ -26,8 +26,8 @@ class SearchAlong {
     for (std::uint32_t i = 0; i < path_.size(); ++i) places_[path_[i]] = i;
   }
 
-  // The dominators among the path's objects. The last of these is always one of them, unless the
-  // path does not begin at a root, and it is unreachable.
+  // The dominators among the path's objects. The last object of the path is always one, unless the
+  // path does not begin at a root: then it is unreachable.
   std::vector<Dominator> run() && {
     for (const ObjectIndex root : graph_.roots) reach(root);
     follow_edges();
@@ -42,7 +42,7 @@ class SearchAlong {
   }
 
  private:
-  // Instead of a place on the path:
+  // Used instead of a place on the path:
   static constexpr std::uint32_t kUnseen = 0xffffffff;
   static constexpr std::uint32_t kSeen = 0xfffffffe;
 
@@ -135,7 +135,7 @@ std::vector<Dominator> Retentions::dominators_of(const std::vector<ObjectIndex>&
     // The deepest come first: an object comes after what it dominates.
     if (closest == kNone && below[by] == objects.size()) closest = by;
   }
-  // If one of them dominates all the others, no other of them is above it.
+  // If one of the objects dominates all the others, its own dominator comes next.
   if (std::find(objects.begin(), objects.end(), closest) != objects.end()) {
     closest = dominators_.of[closest];
   }

@@ -17,10 +17,10 @@ namespace heapattach::analyze {
 
 namespace {
 
-// A walk from each type would take types times edges. Instead a word of 64 bits flows from the
-// front of the graph to its end, over each edge once: which of 64 types reach this object. The
-// strongly connected parts of a graph have an order in which that works, and all objects of a part
-// have the same bits. So the edges are walked once for each 64 types that have objects.
+// A walk from each type would take types times edges. Instead, a word of 64 bits flows from the
+// front of the graph to its end, over each edge once. It shows which of 64 types reach an object.
+// The strongly connected parts of a graph have an order in which that works, and all objects of a
+// part have the same bits. So the edges are walked once for each 64 types that have objects.
 
 class Flow {
  public:
@@ -113,8 +113,8 @@ struct Numbered {
   FlatArray<std::uint64_t> bytes;
 };
 
-// By group, what its objects retain that are not themselves retained by another object of the
-// group.
+// By group, the bytes that its objects retain, without counting objects that another object of the
+// group retains.
 std::vector<std::uint64_t> retained_of_groups(const Numbered& objects, std::size_t group_count) {
   const Dominators dominators = dominators_by_number(objects.found);
   const FlatArray<std::uint64_t> retained = retained_bytes(dominators, objects.bytes);
@@ -162,7 +162,7 @@ void add_sizes(const Snapshot& snapshot, CountBy by, CountTable& table) {
   const Numbered objects(snapshot, names.of_type);
   std::vector<std::uint64_t> transitive;
   std::vector<std::uint64_t> retained;
-  // Neither needs the other, and both are single-threaded walks.
+  // The two walks are independent, and each has a single thread.
   std::atomic<int> next = 0;
   run_workers(workers_for(2), [&](unsigned) {
     for (int piece = next++; piece < 2; piece = next++) {

@@ -131,7 +131,8 @@ struct Root {
   // If set, the variable belongs to this function in Place::inlined, not to the frame's own
   // function.
   std::optional<std::uint32_t> inlined{};
-  // On a thread's stack, but below its stack pointer, where only leaf functions keep words.
+  // The word is on a thread's stack, but below the stack pointer, where only leaf functions keep
+  // words.
   bool is_below_stack_pointer = false;
   bool is_lossy = false;
 };

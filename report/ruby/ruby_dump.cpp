@@ -15,7 +15,7 @@ namespace heapattach {
 
 namespace {
 
-// In addition to twice the text.
+// The memory that the worker may use, in addition to twice the text.
 constexpr std::uint64_t kMemory = std::uint64_t{4} << 30;
 
 Result<snapshot::Snapshot> read_dump_of(Fd input, const ruby::DumpOptions& options) {
@@ -31,7 +31,7 @@ Result<void> DumpReader::begin() {
   worker_.reset();
   taken_bytes_ = 0;
   SandboxLimits limits;
-  // It may be "never".
+  // The deadline may be "never".
   const auto left = std::min<std::chrono::steady_clock::duration>(
       options_.deadline.at - std::chrono::steady_clock::now(), std::chrono::hours(24));
   limits.time = std::chrono::ceil<std::chrono::milliseconds>(left);

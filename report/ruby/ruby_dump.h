@@ -12,7 +12,7 @@
 
 namespace heapattach {
 
-// Reads the dump that a copy of a process writes, while it comes. The target controls its bytes, so
+// Reads the dump that a copy of a process writes, as it arrives. The target controls its bytes, so
 // a worker without rights reads them, and its result is checked (read/ruby/passed.h).
 class DumpReader {
  public:
@@ -24,7 +24,7 @@ class DumpReader {
   Result<void> begin();
   // Fails once the worker has stopped reading; end() then shows why.
   Result<void> take(std::string_view bytes);
-  // Whether the dump is whole.
+  // Ends the reading, and returns whether the dump is complete.
   bool end();
 
   // The reason why the dump could not be read, if it could not. Call it after end().

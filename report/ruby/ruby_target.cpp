@@ -23,10 +23,10 @@ namespace heapattach {
 
 namespace {
 
-// For stopping and releasing the threads, without the copying.
+// The time for stopping and releasing the threads, without copying.
 constexpr std::chrono::milliseconds kStops{4};
 
-// For what a process adds before it is stopped.
+// Room for the memory that a process adds before it is stopped.
 constexpr std::uint64_t kSpareBytes = std::uint64_t{64} << 20;
 
 struct Taken : snapshot::Holding {
@@ -53,7 +53,7 @@ std::uint64_t bytes_of(const std::vector<Range>& ranges) {
   return sum;
 }
 
-// Copies all that may be written, to follow references in it after the process goes on.
+// Copies all writable memory, to follow the references in it once the process runs again.
 Result<Taken> take_with_edges(const RubyTarget& target, const Request& request) {
   Taken taken;
   taken.map = target.core ? target.map : HA_TRY(target.process->maps());

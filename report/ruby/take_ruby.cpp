@@ -20,17 +20,16 @@ namespace {
 
 // The name that our code has in the copy: what it allocates there is not the process's.
 constexpr std::string_view kOwnFile = "heapattach";
-// Another copy would lack it, too.
+// A fault that another copy would have, too.
 constexpr std::string_view kNoLibrary = "Ruby lacks its objspace library";
 // A dump takes about ten times the memory of the objects.
 constexpr std::uint64_t kMostTimes = 64;
 constexpr std::uint64_t kLeastBytes = std::uint64_t{256} << 20;
 
-// Writes the names of references that a dump lacks: constants and variables of
-// modules, globals, and the instance variables of objects. It calls no method of the program's:
-// constants that would be loaded first are passed over, and so is what the program may have
-// redefined. To read a global variable that an extension defines with a getter calls the getter: in
-// the copy, as everything here.
+// Writes the names of references that a dump lacks: constants and variables of modules, globals,
+// and the instance variables of objects. It calls no method of the program's: it skips constants
+// that would be loaded first, and methods that the program may have redefined. Reading a global
+// variable that an extension defines with a getter calls the getter, but only in the copy.
 constexpr std::string_view kNamesCode = R"(
   any_to_s = Kernel.instance_method(:to_s)
   address = lambda { |object| any_to_s.bind_call(object)[/0x(\h+)>\z/, 1] }
@@ -87,9 +86,8 @@ constexpr std::string_view kNamesCode = R"(
   end
 )";
 
-// Until 3.0, what is dumped is written by the C library, at the latest when `file` is closed: after
-// what Ruby writes. Ruby's own `require` is without the locks of rubygems, which another thread may
-// hold.
+// Until 3.0, the C library writes the dump, at the latest when `file` is closed, after Ruby's own
+// output. Ruby's own `require` takes no locks of rubygems, which another thread may hold.
 std::string dump_code(int descriptor, bool with_names) {
   return fmt::format(
       R"(TOPLEVEL_BINDING.eval('
@@ -152,7 +150,8 @@ std::string in_hex(std::string_view text) {
   return digits;
 }
 
-// The value, or the exception with where it was raised, after `=` or `!`, and then a dot.
+// Writes "=" and the value, or "!" and the exception with the place where it was raised, and then a
+// dot.
 std::string evaluating_code(const std::string& code, int descriptor) {
   return fmt::format(
       R"(TOPLEVEL_BINDING.eval('
@@ -214,7 +213,7 @@ Result<snapshot::Snapshot> take_by_copy_in_time(const RubyTarget& target,
                                .by_line = options.by_line});
 }
 
-// Adds, to the reason why no copy worked, why reading from outside did not work either.
+// Adds the reason why reading from outside failed to the reason why no copy worked.
 Error nor_from_outside(Error of_copies, const Error& outside) {
   of_copies.reason += "; from outside: " + outside.message();
   if (of_copies.kind == ErrorKind::Impossible) of_copies.kind = outside.kind;

@@ -5,11 +5,11 @@
 //     GC_malloc_uncollectable, …  →  GC_generic_malloc_uncollectable
 //     GC_malloc_ignore_off_page, …  →  GC_generic_malloc_ignore_off_page
 //
-// All of these go to GC_generic_malloc for what is large (the last for what is small); programs
-// call it too, for kinds of their own. There, only calls from outside the collector count. Which of
-// them exist, and which function leads to which, depends on the release and on how it was built: a
-// build without thread-local allocation has GC_malloc go to GC_malloc_kind_global. So each function
-// of the public interface that leads to none of the hooked ones is hooked itself.
+// All of these call GC_generic_malloc for large sizes (the last for small ones). Programs call it
+// too, for kinds of their own, so only its calls from outside the collector count. Which functions
+// exist, and which function calls which, depends on the release and on how it was built: without
+// thread-local allocation, GC_malloc goes to GC_malloc_kind_global. So each function of the public
+// interface that leads to none of the hooked ones is hooked itself.
 
 #include "report/trace/find_hooks.h"
 
@@ -82,7 +82,7 @@ class HookFinder {
     }
     add_generic();
     for (const std::string_view name : kPublic) add_if_missed(name);
-    // It has its size as second argument, and the object that it replaces as first.
+    // GC_realloc's first argument is the object to replace; its second is the size.
     if (functions_.contains("GC_realloc") && leads_to("GC_realloc", hooked_) != Leads::There) {
       note("what GC_realloc allocates is not traced");
     }
@@ -269,7 +269,7 @@ class HookFinder {
       const RemoteAddr slot = at + offset + static_cast<std::uint64_t>(x86.operands[0].mem.disp);
       const auto goal = memory_.read_as<std::uint64_t>(slot);
       if (!goal) return std::nullopt;
-      // Until the first call, the slot leads back to the stubs; and until the loader has relocated
+      // Until the first call, the slot points back into the stubs; until the loader has relocated
       // it, nowhere.
       const Module* const holder = modules_.find(RemoteAddr{*goal});
       const bool is_bound = holder != nullptr && (holder != &module_ ||
@@ -303,9 +303,9 @@ class HookFinder {
     return modules_.find_symbol("_Unwind_RaiseException").has_value();
   }
 
-  // A function of the program for when memory runs out may throw an exception, which could not pass
-  // the frame of a sampled allocation. A jump out of it could (w3m, guile and ecl have no other
-  // way).
+  // The program's function for running out of memory may throw an exception, which could not pass
+  // the frame of a sampled allocation. A jump out of the function could (w3m, guile and ecl have no
+  // exceptions).
   Result<void> check_oom_function() {
     if (!has_exceptions()) return {};
     const auto setter = functions_.find("GC_set_oom_fn");

@@ -14,15 +14,16 @@ namespace heapattach::trace {
 
 namespace {
 
-// At most so many events wait for their fibers.
+// The most events that wait for their fibers.
 constexpr std::size_t kMostUnsettled = 200'000;
-// Waiting copies are unwound when they take this much memory.
+// Waiting copies of stacks are unwound when they take this much memory.
 constexpr std::size_t kMostWaiting = std::size_t{96} << 20;
 // Work with less time than this is not begun.
 constexpr std::chrono::milliseconds kShortestWalk{50};
-// Looks at the clock once per so many records.
+// The number of records between looks at the clock.
 constexpr int kBetweenLooks = 64;
-// Stacks are unwound in so many parts: if one part takes too long, only that part is lost.
+// The number of parts in which stacks are unwound. If one part takes too long, only that part is
+// lost.
 constexpr std::size_t kParts = 8;
 // Nothing reads the ring during a walk while the target records. A walk may be followed by a search
 // for names.

@@ -1,7 +1,7 @@
-// What functions call, not their names, decides which to follow: all direct calls (E8 rel32) in the
-// program are examined, a matter of memchr, and those of an allocator count (allocator_entries.h).
-// Functions without symbols have unknown bounds, too: the code is then followed from where the size
-// is set.
+// The functions to follow are chosen by what they call, not by their names: all direct calls (E8
+// rel32) in the program are found with memchr, and those of an allocator count
+// (allocator_entries.h). Functions without symbols have unknown bounds; their code is followed from
+// the instruction that sets the size.
 
 #include "symbols/crystal/allocators.h"
 
@@ -257,7 +257,7 @@ std::vector<Type> Scan::types(const ProgramNames& names) const {
 }
 
 // A class that allocates its instances itself, as WeakRef does, sets their id by a function of the
-// runtime's, which has one instance for each such class:
+// runtime, which is instantiated for each such class:
 //
 //     *WeakRef(User)@Object::set_crystal_type_id<WeakRef(User)>:WeakRef(User)
 //     push %rax; mov %rsi,(%rsp); mov $0xb6,%edi
@@ -295,7 +295,7 @@ void add_named(const ProgramNames& names, std::vector<Type>& types) {
   };
   for (const auto& [id, name] : names.from_table) add(id, name);
   for (const auto& [id, name] : names.from_symbols) {
-    // Without a table only code shows which are classes.
+    // Without a table, only code shows which of them are classes.
     const bool is_class =
         names.last_class != 0 ? id <= names.last_class : name.starts_with("WeakRef(");
     if (is_class) add(id, name);

@@ -80,7 +80,7 @@ class Placement {
     std::uint64_t place = 0;
   };
 
-  // Through the table, at `from`, of the class that names it.
+  // The place of a virtual base, from the table at `from` of the class that names it.
   [[nodiscard]] std::optional<std::uint64_t> place_of(const types::VirtualBase& base,
                                                       std::uint64_t from) const {
     const auto table = tables_.find(from);

@@ -29,7 +29,7 @@ class TypeInfos {
 
   explicit TypeInfos(const Constants& constants) : constants_(constants) {}
 
-  // The type_infos that begin with this word say so much of their bases.
+  // Type_infos that begin with this word describe `bases` in this way.
   void add_form(std::uint64_t first_word, Bases bases) { forms_[first_word] = bases; }
   [[nodiscard]] bool knows_forms() const { return !forms_.empty(); }
 
@@ -58,9 +58,9 @@ struct FoundVtables {
   std::set<std::string> bases;  // the mangled names of classes from which others are derived
 };
 
-// Searches the constants of those modules that have no complete table of symbols, and are not the
-// system's. A table counts if the type_info that it names proves to be one. Those of which
-// `is_known` says so, by what objects begin with, are left out; it may be empty.
+// Searches the constants of modules that have no complete table of symbols and are not the
+// system's. A table counts if the type_info that it names proves to be one. Leaves out tables for
+// which `is_known` returns true, given the address that objects begin with; it may be empty.
 [[nodiscard]] FoundVtables search_vtables(const Modules& modules,
                                           const MemoryReader& memory,
                                           const std::function<bool(std::uint64_t)>& is_known = {});

@@ -55,7 +55,7 @@ class ElfFile {
   [[nodiscard]] const Fd& file() const { return file_; }
 
  private:
-  // Takes the share of memory for the symbols, or leaves them out.
+  // Makes a file from facts. Reserves memory for its symbols, or leaves them out.
   static Result<ElfFile> made(Fd file, ElfFacts facts);
   ElfFile(Fd file, ElfFacts facts) noexcept : file_(std::move(file)), facts_(std::move(facts)) {}
 

@@ -88,7 +88,7 @@ std::vector<Range> function_ranges(const Module& module) {
     }
   }
   std::sort(functions.begin(), functions.end());
-  // Records that overlap are not what they look like, except for the first.
+  // If records overlap, only the first is believed.
   std::vector<Range> disjoint;
   for (const Range& function : functions) {
     if (disjoint.empty() || disjoint.back().end() <= function.start) disjoint.push_back(function);

@@ -12,7 +12,7 @@
 
 #include "symbols/ruby/machine.h"
 
-// Reads what Ruby's objects reference, by Ruby's own rules for marking. Runs no code in the
+// Reads the references of Ruby's objects, by Ruby's own rules for marking. Runs no code in the
 // process.
 namespace heapattach::ruby {
 
@@ -24,8 +24,8 @@ struct Reference {
 // Whether an object's references are complete.
 enum class Extent : std::uint8_t {
   Whole,
-  // The words of a C structure that look like objects, perhaps by chance. References that it keeps
-  // elsewhere are missing. Or a part could not be read.
+  // Words of a C structure that look like objects, perhaps by chance, without the references that
+  // it keeps elsewhere; or a part could not be read.
   Words,
 };
 
@@ -49,7 +49,7 @@ class ReferenceReader {
                               const std::vector<Value>& owners);
   [[nodiscard]] bool knows_generic_variables() const { return !generic_.empty(); }
 
-  // Adds the objects among these words of memory.
+  // Adds the words in a range of memory that are addresses of objects.
   void words(std::uint64_t from,
              std::uint64_t bytes,
              std::string_view name,

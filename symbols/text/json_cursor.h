@@ -47,7 +47,7 @@ class JsonCursor {
   bool skipped(std::string_view& out);  // the same, with its text
   bool is_string();                     // the next value
 
-  // Only blanks are left.
+  // Whether only blanks are left.
   bool at_end();
 
   [[nodiscard]] bool is_good() const { return wrong_.empty(); }
@@ -58,8 +58,8 @@ class JsonCursor {
  private:
   void blanks();
   bool open(char bracket);
-  // Whether the bracket closes here; otherwise a comma must precede the next element, unless it is
-  // the first.
+  // Returns whether the bracket closes here. Otherwise a comma must precede the next element,
+  // unless it is the first.
   bool close(char bracket, bool is_first);
   bool colon();
   bool raw_string(std::string_view& out, bool& has_escapes);

@@ -153,7 +153,7 @@ class Builder {
     }
     if (written.ends_with('+'))
       return reference(name);  // this class, which is abstract, or a subclass
-    // An enumeration, or a module's including class, or what a C library calls its own.
+    // An enumeration, a class that includes a module, or a type of a C library.
     if (bytes && *bytes > 0 && *bytes < kWordBytes) model_[at].shape = Shape::Number;
     return at;
   }

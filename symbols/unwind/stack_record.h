@@ -52,7 +52,8 @@ struct StackRecord {
   pid_t thread = 0;                 // 0: of a fiber
   std::uint64_t fiber = 0;          // its object
   std::vector<FrameRecord> frames;  // the innermost first
-  // How many frames of a very deep stack are left out, and after how many of those above.
+  // The number of frames that are left out of a very deep stack, and the number of kept frames
+  // before them.
   std::uint64_t left_out = 0;
   std::uint32_t left_out_behind = 0;
   StackEnd end = StackEnd::Outermost;
