@@ -120,7 +120,8 @@ Result<Newborn> give_birth(const Plan& plan, const FrozenView& view, RemoteContr
   if (plan.options.borrow) tids = {*plan.options.borrow};
   const Borrowed thread =
       HA_TRY(choose_thread(control, plan.target, plan.map, tids, plan.options.freeze.rewind));
-  // Flags and no exit signal; no stack of its own, no identifiers to store.
+  // The arguments of clone: flags without an exit signal, no stack of its own, no identifiers to
+  // store.
   const RemoteCall call{.stub = plan.padding,
                         .number = SYS_clone,
                         .arguments = {CLONE_FILES, 0, 0, 0, 0},
@@ -234,7 +235,7 @@ Clone& Clone::operator=(Clone&& other) noexcept {
 bool Clone::is_whole() const {
   constexpr char kHeldByTracer = 't';
   if (!process_ || given_up()) return false;
-  // SIGKILL wakes it from this sleep before anything else happens to it.
+  // SIGKILL wakes the clone from this sleep before anything else happens to it.
   const auto state = process_->thread_state(process_->pid());
   return state && state->state == kHeldByTracer;
 }
@@ -251,7 +252,7 @@ Result<void> Clone::end() {
   const auto control = PtraceControl::open(*target_);
   auto reaped =
       control ? clear_leftovers(*target_, **control, {number_}) : Result<void>(control.error());
-  // If its parent is gone, init reaps it.
+  // If the clone's parent is gone, init reaps the clone.
   if (reaped || !target_->is_alive()) return {};
   return std::move(reaped).error().context(
       fmt::format("the clone {} stays a zombie of process {}", clone.pid(), target_->pid()));

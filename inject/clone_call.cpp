@@ -47,7 +47,7 @@ bool is_harmless(int signal) {
   return signal == SIGCHLD || signal == SIGURG || signal == SIGWINCH || signal == SIGCONT;
 }
 
-// Nobody would continue it.
+// Whether the signal would stop the clone, which nobody would continue.
 bool is_stop(int signal) {
   return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }

@@ -167,8 +167,8 @@ class Closing {
     return {};
   }
 
-  // False where the kernel does not know Landlock. A process under Landlock cannot trace others
-  // either, nor open the files in their /proc directories that only a tracer may open.
+  // Returns false if the kernel does not have Landlock. A process under Landlock cannot trace
+  // others either, nor open the files in their /proc directories that only a tracer may open.
   Result<bool> restrict_files() {
     constexpr std::uint64_t kVersion = 1;  // LANDLOCK_CREATE_RULESET_VERSION
     if (!uses_landlock_) return false;

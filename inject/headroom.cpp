@@ -44,7 +44,7 @@ std::uint64_t number_in(const std::string& path, std::uint64_t otherwise) {
   return parsed.ec == std::errc() ? value : otherwise;
 }
 
-// Calls `take` with each line.
+// Calls `take` with each line of a text.
 template <class Take>
 void for_each_line(std::string_view text, const Take& take) {
   while (!text.empty()) {
@@ -68,7 +68,7 @@ bool has_word(std::string_view list, std::string_view wanted) {
   return false;
 }
 
-// From a line in memory.stat, which has no colon and no unit.
+// A number from a line of memory.stat, which has no colon and no unit.
 std::uint64_t statistic(const std::string& text, std::string_view key) {
   std::uint64_t value = 0;
   for_each_line(text, [&](std::string_view line) {
@@ -77,7 +77,7 @@ std::uint64_t statistic(const std::string& text, std::string_view key) {
   return value;
 }
 
-// Up to the limit; memory that the kernel could drop does not count as free here.
+// The bytes left below the group's limit. Memory that the kernel could drop counts as used here.
 std::uint64_t unused_bytes(const GroupDirectory& directory) {
   const std::string& at = directory.path;
   const bool is_new = directory.is_version_2;

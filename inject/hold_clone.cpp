@@ -43,7 +43,7 @@ Result<void> wait_for_stop(pid_t pid, Clock::time_point deadline) {
   while (Clock::now() < deadline) {
     int status = 0;
     const pid_t got = waitpid(pid, &status, __WALL | WNOHANG);
-    // It blocks every signal that can be blocked: the kernel forces this one on it.
+    // The clone blocks every signal that can be blocked, so the kernel has forced this one on it.
     const bool is_crash =
         got > 0 && WIFSTOPPED(status) && status >> 16 == 0 && WSTOPSIG(status) == SIGSEGV;
     if (got > 0 && WIFSTOPPED(status) && !is_crash) return {};

@@ -132,9 +132,9 @@ class Injection {
     return {};
   }
 
-  // Through the call and into a stop of the kind in which the thread was found: the kernel does
-  // that before any signal. The stop must not be requested before the call is made: clone fails
-  // while anything is pending (copy_process).
+  // Takes the thread through the call and into a stop of the kind in which it was found: the kernel
+  // does that before any signal. The stop must not be requested before the call is made: clone
+  // fails while anything is pending (copy_process).
   Result<void> run_past_call() {
     for (;;) {
       HA_TRY(run_to_result());
@@ -151,7 +151,7 @@ class Injection {
     }
   }
 
-  // Until the call has done its work: it has made a process, or is at its exit.
+  // Lets the thread run until the call has done its work: it has made a process, or is at its exit.
   Result<void> run_to_result() {
     bool is_entered = false;
     while (result_.born == 0) {
@@ -175,7 +175,7 @@ class Injection {
     if (is_under_way_) return control_.detach(thread_.tid);
     if (is_blocked_) HA_TRY(control_.set_signal_mask(thread_.tid, thread_.mask));
     is_blocked_ = false;
-    // Only a thread that has left the stub can do without it.
+    // The stub may be removed only once no thread is in it.
     if (is_entered_) HA_TRY(control_.set_registers(thread_.tid, thread_.found));
     is_entered_ = false;
     const std::vector<std::byte> zeros(image_.size());

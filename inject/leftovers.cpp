@@ -114,7 +114,7 @@ void wait_for_last_copies(const Process& target) {
   }
 }
 
-// Whether a word between these addresses points into `stub`. Unreadable memory counts as not.
+// Whether a word in this range points into `stub`. Unreadable memory counts as no.
 bool leads_into(const LeftStub& stub, Range where, const MemoryReader& memory) {
   std::vector<std::uint64_t> words(where.bytes / sizeof(std::uint64_t));
   const auto got = memory.read_some(where.start, std::as_writable_bytes(std::span(words)));
@@ -225,7 +225,7 @@ bool is_in_use(const LeftStub& stub,
     const Range near = within_mapping(map, stub.stack, {stub.stack - kNearBytes, 2 * kNearBytes});
     is_stack_in_sight = is_stack_in_sight || near.contains(stack);
   }
-  // A return address into the stub would be above that thread's stack pointer, and was not there.
+  // A return address into the stub would be above that thread's stack pointer, but none was found.
   if (is_stack_in_sight) return false;
   // No thread is on that stack: a called function may have switched to another.
   const Range below{stub.stack - kNearBytes, kNearBytes};

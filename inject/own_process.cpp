@@ -192,7 +192,7 @@ Result<OwnStop> OwnProcess::wait_for_news(Clock::time_point deadline) {
   return stopped(Kind::TimedOut, clone_.pid());
 }
 
-// The event of one of its threads, if it needs a decision; otherwise the thread runs on.
+// The event of one of the clone's threads, if it needs a decision; otherwise the thread continues.
 std::optional<OwnStop> OwnProcess::look_at(pid_t thread, int status) {
   if (!WIFSTOPPED(status)) {
     std::erase(threads_, thread);

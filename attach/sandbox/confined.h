@@ -23,7 +23,7 @@
 //                        <-  a descriptor, or the error
 namespace heapattach {
 
-// What the broker does for the confined process, and nothing else.
+// The only things that the broker does for the confined process.
 struct BrokerDuties {
   std::vector<std::string>
       files;  // named by the user; opened for reading, whatever kind of file they are

@@ -34,7 +34,7 @@ class FedWorker {
   // Waits for its end, after everything was taken.
   Result<void> finish();
 
-  // What protects us less here than elsewhere; empty: nothing. Known after the first take().
+  // The protections that this system lacks; empty if none. Known after the first take().
   [[nodiscard]] std::string_view note() const { return note_; }
 
  private:

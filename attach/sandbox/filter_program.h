@@ -19,7 +19,7 @@ class FilterProgram {
   // Rules about an argument of one call.
   class Arguments {
    public:
-    // Which one the next rules are about, from 0; of it, only the bits in `mask`.
+    // Selects the argument, from 0, that the next rules are about, and the bits of it in `mask`.
     Arguments& of(unsigned argument, std::uint32_t mask = ~std::uint32_t{0});
     Arguments& if_equal(std::uint32_t value, std::uint32_t verdict);
     Arguments& if_any_bit(std::uint32_t bits, std::uint32_t verdict);

@@ -13,8 +13,8 @@ Result<Fd> reopen_if_regular(const Fd& found, const std::string& path);
 // Opens a regular file for reading. A confined process does so through its broker.
 Result<Fd> open_regular(const std::string& path);
 
-// The same, with `path` resolved inside `root`, without following links out of it. For a container,
-// `root` differs from ours.
+// Opens `path` inside `root`, without following links out of it. For a container, `root` differs
+// from ours.
 Result<Fd> open_below(const Fd& root, const std::string& path);
 
 // Converts an error about a file that is the source in place of a process. Kernel errors become

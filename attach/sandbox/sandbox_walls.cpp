@@ -128,7 +128,7 @@ bool install(const FilterProgram& filter) {
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-// What the C library does to start a thread, to wait in it, and to count the cores.
+// Allows the calls with which the C library starts a thread, waits in it, and counts the cores.
 void allow_threads(FilterProgram& filter) {
   constexpr std::uint32_t kThreadFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
                                          CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |

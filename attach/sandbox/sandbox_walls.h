@@ -22,10 +22,10 @@ struct WallsFor {
 // effort.
 [[nodiscard]] bool put_up_walls(const SandboxLimits& limits, int output, const WallsFor& how);
 
-// The same for a process that keeps its threads, workers and descriptors. It can read and write its
-// descriptors, but cannot open anything, run a program, or reach
-// another process except through requests to `broker`, a socket. It dies with `parent`, unless that
-// is 0. Returns descriptions of what could not be done.
+// Gives up the rights of a process that keeps its threads, workers and descriptors. It can read and
+// write its descriptors, but cannot open anything, run a program, or reach another process except
+// through requests to `broker`, a socket. It dies with `parent`, unless that is 0. Returns
+// descriptions of what could not be done.
 [[nodiscard]] std::vector<std::string> give_up_rights(int broker, pid_t parent);
 
 }  // namespace heapattach

@@ -10,7 +10,7 @@
 #include "attach/base/result.h"
 #include "attach/sandbox/sandbox.h"
 
-// What the two kinds of sandboxed workers share: those that read what is there (sandbox.h), and
+// Shared by the two kinds of sandboxed workers: those that read existing input (sandbox.h), and
 // those that are fed (fed_worker.h).
 namespace heapattach {
 
@@ -40,7 +40,8 @@ Result<pid_t> fork_worker(const std::function<void(SandboxOutput&)>& work,
                           int output,
                           bool may_start_threads);
 
-// What the first byte from a worker says is unavailable here; empty: nothing.
+// The protections that are unavailable here, according to the first byte from a worker; empty if
+// none.
 [[nodiscard]] std::string_view greeting_note(std::byte greeting);
 
 // An error unless this is the exit status of a worker that finished its work.

@@ -26,9 +26,8 @@
 #include "inject/trace/plan.h"
 #include "inject/trace/stack_words.h"
 
-// What will be written, and where, is planned while the target runs (plan.h). Then all threads are
-// stopped several times, each time as short as possible. The steps, and what happens if we die
-// after each:
+// The changes are planned while the target runs (plan.h). Then all threads are stopped several
+// times, each time as short as possible. The steps, and what happens if we die after each:
 //
 //   shared memory is made         a descriptor stays open (closed on exec). The target runs while
 //                                 we fix its size, give it pages, and write the code into it: the
@@ -55,13 +54,13 @@
 // Leaving is in reverse order: off, the entries, the handler, in one stop. A handler that was 0
 // becomes an instruction of the collector that returns at once: 0 would not be safe (plan.cpp). The
 // code is unmapped when no thread will return to it; a thread in it meanwhile continues as if it
-// were on. Each thing that leaving undoes is found from the maps and the blob's head, so that the
-// next run can do it, too.
+// were on. Everything that has to be undone is found from the maps and the blob's head, so that the
+// next run can undo it, too.
 //
-// What the target notices while it is traced: 112 more bytes of stack in a sampled allocation, and
-// no way for an exception from a finalizer, or from a function that the program has set for when
-// memory runs out, through the frame of a sampled allocation: the frame has no tables. That is
-// one allocation in thousands; the caller refuses targets that have set such a function. A program
+// The target notices two things while it is traced. A sampled allocation takes 112 more bytes of
+// stack. And an exception from a finalizer, or from the program's function for running out of
+// memory, cannot pass the frame of a sampled allocation, which has no tables. That is one
+// allocation in thousands, and the caller refuses targets that have set such a function. A program
 // may install a seccomp filter while it is traced, because the recorder makes no system call; but a
 // thread that makes our calls must not be under one.
 
@@ -77,10 +76,11 @@ constexpr auto kBetweenTries = 5ms;
 // A child of vfork shares the memory only until it executes a program.
 constexpr auto kSharedPatience = 2s;
 constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, since Linux 5.14
-// So many bytes get their pages in one stop.
+// The bytes that get their pages in one stop.
 constexpr std::uint64_t kPopulatedAtOnce = std::uint64_t{8} << 20;
 
-// Before anything is made. The ring's pages are ours: we allocate them.
+// Checks that there is enough memory, before anything is made. The ring's pages count as ours,
+// because we allocate them.
 Result<void> check_memory(const Process& target, const InstallOptions& options) {
   constexpr std::uint64_t kEntryBytes = 8;  // of the page tables
   const std::uint64_t mapped = blob_bytes() + kRingHeadBytes + 2 * options.ring_bytes;
@@ -262,8 +262,8 @@ class Installer {
       return impossible(fmt::format(
           "the code of {} is not that of its file: something else has changed it", jump.name));
     }
-    // A thread within the bytes would be moved, if one that will return there from a signal
-    // handler could be; so both must wait.
+    // A thread within the bytes could be moved, but not one that will return there from a signal
+    // handler. So we wait for both.
     const auto is_within = [this](RemoteAddr at) {
       return std::ranges::any_of(plan_.jumps, [at](const PlannedJump& jump) {
         return at > jump.at && at < jump.at + jump.original.size();
@@ -286,7 +286,7 @@ class Installer {
   Result<void> change_entries(const FrozenView& view) {
     if (view.threads.empty()) return Error{ErrorKind::Gone, "it has no thread"};
     HA_TRY(check_bytes(view));
-    // It may have made such a process since our last look.
+    // The target may have made such a process since our last look.
     if (const auto other = sharers_.find()) {
       is_in_the_way_ = true;
       return is_shared(*other);

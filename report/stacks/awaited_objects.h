@@ -48,8 +48,8 @@ class AwaitedObjects {
   // The fiber that owns the mutex; none if there is no owner, or it no longer exists.
   [[nodiscard]] std::optional<std::size_t> owner_of(const AwaitedObject& mutex) const;
 
-  // Which words count as references: only those to the start of an object, or all that point into
-  // it.
+  // The words that count as references: only those to the start of an object, or all that point
+  // into it.
   enum class Words : std::uint8_t { Starts, All };
   // The objects that the words of `range` reference, each once.
   [[nodiscard]] std::vector<AwaitedObject> objects_of(Range range,

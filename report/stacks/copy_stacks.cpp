@@ -120,7 +120,7 @@ class Copying {
     return add(find_heads());
   }
 
-  // What was not copied before.
+  // Adds the parts that were not copied before.
   Result<void> add(std::vector<Range> ranges) {
     ranges = merged(std::move(ranges));
     for (const std::vector<Range>& before : copied_) ranges = less(ranges, before);

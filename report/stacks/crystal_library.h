@@ -18,7 +18,7 @@ class CrystalLibrary {
 
   // Learns the directory from files that occur in the stacks of every Crystal program.
   static CrystalLibrary of(const unwind::Stacks& stacks);
-  // The same, from the files in the stacks of a Crystal program.
+  // Learns the directory from the files in the stacks of a Crystal program.
   static CrystalLibrary of_files(std::span<const std::string_view> files);
 
   [[nodiscard]] const std::string& directory() const { return directory_; }

@@ -17,7 +17,7 @@ namespace heapattach::stacks {
 void read_inet_sockets(std::string_view text,
                        std::string_view protocol,
                        std::map<std::uint64_t, std::string>& sockets);
-// The same for /proc/<pid>/net/unix: "unix socket /run/app.sock".
+// Reads /proc/<pid>/net/unix: "unix socket /run/app.sock".
 void read_unix_sockets(std::string_view text, std::map<std::uint64_t, std::string>& sockets);
 
 // A descriptor that an epoll instance watches, and the events (EPOLLIN and so on).

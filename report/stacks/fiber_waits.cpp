@@ -174,7 +174,7 @@ std::string FiberWaits::descriptor_text(std::uint32_t number) {
   return fmt::format("{}{}{}", number, what.empty() ? "" : ": ", what);
 }
 
-// What is open for one direction alone is waited for in that direction.
+// If a descriptor is open for one direction only, the fiber waits for that direction.
 void FiberWaits::refine_by_access(FiberWait& wait) const {
   if (wait.kind != WaitKind::Io || wait.descriptor.empty()) return;
   std::uint32_t number = 0;

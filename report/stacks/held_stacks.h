@@ -42,14 +42,14 @@ struct HeapObject {
 };
 [[nodiscard]] std::optional<HeapObject> object_around(const heap::BlockIndex& index,
                                                       std::uint64_t word);
-// The same for one of many words, each near the last one: `hint`, 0 at first, keeps the place.
+// For one of many words, each near the last one: `hint`, 0 at first, keeps the place.
 [[nodiscard]] std::optional<HeapObject> object_around(const heap::BlockIndex& index,
                                                       std::uint64_t word,
                                                       std::size_t& hint);
 
 // How many bytes of each object are copied.
 inline constexpr std::uint64_t kHeadBytes = 384;
-// How much of a stack is searched for references from its innermost frames.
+// The part of a stack that is searched for references from its innermost frames.
 inline constexpr std::uint64_t kTopBytes = 3072;
 
 // The ranges sorted, merged and extended to whole words.

@@ -51,8 +51,9 @@ void join_fiber(FiberSeen&& seen, snapshot::Fiber& fiber) {
   fiber.finding = seen.finding;
 }
 
-// Whether only somebody with a reference to what the fiber waits for can wake it. The main fiber
-// may wait for a channel of its own as others sleep for ever, so that the program goes on.
+// Whether only somebody with a reference to the awaited object can wake the fiber. The main fiber
+// may wait for a channel of its own, instead of sleeping for ever, so that the program does not
+// end.
 bool waits_for_object(const snapshot::Fiber& fiber) {
   const FiberWait& wait = fiber.wait;
   const bool has_limit = wait.left || wait.may_have_limit;
@@ -111,7 +112,7 @@ void WaitJoiner::join(const snapshot::Target& target,
                       const snapshot::HeldHeap& held,
                       const unwind::Stacks& stacks,
                       snapshot::Snapshot& snapshot) const {
-  // What was read while the target ran may be of several moments, and proves nothing.
+  // Words that were read while the target ran may be from several moments, and prove nothing.
   if (!held.is_held) return;
   Scene scene = scene_of(target, held, stacks);
   // The threads' numbers in the target's own pid namespace, by which a mutex names its owner.
@@ -140,7 +141,7 @@ void WaitJoiner::join_objects(const snapshot::Target& target,
   for (std::size_t i = 0; i < snapshot.fibers.size(); ++i) {
     const snapshot::Fiber& fiber = snapshot.fibers[i];
     if (!waits_for_object(fiber)) continue;
-    // That the object lists the fiber proves that the fiber waits for it.
+    // If the object lists the fiber, the fiber waits for it.
     const auto found = objects.listing(held.fibers[i].stack, held.fibers[i].object);
     if (found && found->object.start == fiber.wait.object) waiting.push_back(i);
   }

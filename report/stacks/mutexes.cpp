@@ -32,7 +32,7 @@ constexpr std::uint64_t kIsShared = 28;
 constexpr std::int32_t kMostPid = 1 << 22;
 constexpr std::size_t kInnermost = 8;
 
-// Which lock the innermost functions are in: empty if they name none.
+// The lock function that is among the innermost functions; empty if there is none.
 std::string_view rwlock_function(const NamedStack& stack) {
   const std::size_t count = std::min(stack.frames.size(), kInnermost);
   for (std::size_t i = 0; i < count; ++i) {

@@ -13,8 +13,8 @@ struct CodeSources {
   const CrystalLibrary& crystal;
 };
 
-// Whether a function of the program itself is its own code: in a Crystal program, what is not of
-// the library, in another, what it was not linked with.
+// Whether a function of the program itself is its own code: in a Crystal program, any function
+// outside the standard library; in another, any function that was not linked from a library.
 [[nodiscard]] bool is_own_code(std::string_view function,
                                std::string_view file,
                                const CrystalLibrary& library);

@@ -134,7 +134,7 @@ class Adding {
     if (thread.mutex != 0) return mutex_text(thread);
     if (thread.descriptor) return descriptor_text(*thread.descriptor);
     const auto frames = own_methods(thread.fibers);
-    // What one of the innermost functions is for: to wait for a condition sleeps in a mutex.
+    // The purpose of one of the innermost functions. A wait for a condition sleeps in a mutex.
     std::string waiting;
     for (const ruby::Frame* frame : frames) {
       if (std::string text = waiting_text(*frame); !text.empty()) waiting = std::move(text);

@@ -14,7 +14,7 @@ void add_ruby_threads(const std::vector<ruby::Thread>& threads,
                       Descriptors& descriptors,
                       StackReport& report);
 
-// What a Ruby thread of a report waits for, as far as there is a kind for it.
+// The wait of a Ruby thread of a report, if there is a kind for it.
 [[nodiscard]] FiberWait wait_of(const ThreadSeen& thread);
 
 }  // namespace heapattach::stacks

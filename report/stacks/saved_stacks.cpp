@@ -93,7 +93,7 @@ class Saved {
     seen.finding = fiber.finding;
   }
 
-  // What save_stacks() made of a Ruby thread's fibers.
+  // Adds a fiber that save_stacks() made from a Ruby thread's fibers.
   void add_to_ruby_thread(const snapshot::Fiber& fiber) {
     for (std::size_t i = 0; i < report_.threads.size(); ++i) {
       ThreadSeen& seen = report_.threads[i];

@@ -95,13 +95,13 @@ struct FiberGroup {
   NamedStack stack;
 };
 
-// What a core file knows about the end of its process.
+// The end of a process, as its core file shows it.
 struct CoreFacts {
   int signal = 0;  // 0: none; gcore leaves it running
   pid_t thread = 0;
 };
 
-// That the report is of a saved snapshot, and when that was taken.
+// Present if the report is of a saved snapshot: the time when that was taken.
 struct SavedFacts {
   std::string captured;
 };
@@ -131,10 +131,10 @@ struct StackReport {
 // "fiber \"main\" of thread 4712 SYSMON".
 [[nodiscard]] std::string title_of(const ThreadSeen& thread);
 [[nodiscard]] std::string title_of(const FiberSeen& fiber);
-// The same without the word "fiber".
+// The fiber's name without the word "fiber".
 [[nodiscard]] std::string name_of(const FiberSeen& fiber);
 
-// What a fiber waits for, as the end of a sentence: "waits to receive from Channel(Int32) 0x7f…".
+// The wait of a fiber, as the end of a sentence: "waits to receive from Channel(Int32) 0x7f…".
 [[nodiscard]] std::string describe_wait(const StackReport& report, const FiberWait& wait);
 
 // The lock that a fiber waits for: by its holder, "Blog::LOCK", otherwise "Mutex 0x7f…".

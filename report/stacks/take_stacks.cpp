@@ -103,7 +103,7 @@ Result<StackReport> take_stacks(const Request& request) {
   add_header(*target, report);
   if (!target->core) add_missing_names(target->modules, *stacks, warnings);
   if (!target->refusal.empty()) warnings.push_back(target->refusal);
-  // What could not be matched is there already.
+  // The warnings already name what could not be matched.
   is_partial |= !report.warnings.empty();
   report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
   report.is_partial = is_partial;

@@ -186,7 +186,7 @@ bool is_capital(char letter) {
   return letter >= 'A' && letter <= 'Z';
 }
 
-// What part of the library a frame is in.
+// The part of the library that a frame is in.
 struct Standing {
   std::string_view file;  // empty: not in the library
   std::string_view method;

@@ -8,7 +8,7 @@
 
 namespace heapattach::stacks {
 
-// What a fiber waits for, according to the functions on its stack, and the frame that shows it.
+// The wait of a fiber, according to the functions on its stack, and the frame that shows it.
 struct WaitFrame {
   WaitKind kind = WaitKind::Unknown;
   std::size_t frame = 0;  // of StackRecord::frames
@@ -23,7 +23,7 @@ struct WaitFrame {
                                           const unwind::Stacks& stacks,
                                           const CrystalLibrary& library);
 
-// What a fiber that occupies a thread waits for, outside the fiber scheduler. Unknown if it is not
+// The wait, outside the fiber scheduler, of a fiber that occupies a thread. Unknown if it is not
 // waiting.
 [[nodiscard]] WaitKind blocked_by_functions(const unwind::StackRecord& record,
                                             const unwind::Stacks& stacks);

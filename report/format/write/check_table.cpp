@@ -27,7 +27,7 @@ std::string threads_text(const snapshot::Examination& found) {
   return text;
 }
 
-// The types, and how long the process would be stopped.
+// Adds the types, and the time for which the process would be stopped.
 void add_types(std::string& out, const snapshot::HeapFacts& heap) {
   line(out, "types",
        fmt::format("{} program; {} classes that its objects name, {} types with fields, {} globals",

@@ -34,13 +34,13 @@ class Exposition {
  public:
   explicit Exposition(const snapshot::CountTable& table) : table_(table) {}
 
-  // One number of the whole heap.
+  // Adds one number of the whole heap.
   void add(std::string_view name, std::string_view help, std::uint64_t value) {
     begin(name, help);
     text_ += fmt::format("heapattach_{}{{pid=\"{}\"}} {}\n", name, table_.pid, value);
   }
 
-  // The number of each row in a column; none for a row without a value there.
+  // Adds the number of each row in a column; none for a row without a value there.
   void add_rows(const Grid& grid, std::size_t column) {
     const ColumnHead& head = grid.columns[column];
     const std::string name = fmt::format("type_{}", head.key);
@@ -55,7 +55,7 @@ class Exposition {
     }
   }
 
-  // One number of each heap, if there are several.
+  // Adds one number of each heap, if there are several.
   template <typename NumberOf>
   void add_heaps(std::string_view name, std::string_view help, NumberOf number_of) {
     if (table_.heaps.size() < 2) return;

@@ -9,7 +9,7 @@
 //                    31072          free
 //                   131072          heap
 //
-// If there are several heaps, each has its own lines from "live" on, and all together another.
+// If there are several heaps, each gets its own totals from "live" on, and then all together.
 //
 // With sizes, two more columns precede the type: the bytes that a row's objects reference, and
 // those that they retain. The type comes last, so that its width never disturbs a column.
@@ -101,7 +101,7 @@ class Totals {
   Grid& grid_;
 };
 
-// The heaps of a table; if nothing is known about them, one that has everything.
+// The heaps of a table. If nothing is known about them, a single one with everything.
 std::vector<snapshot::HeapCount> heaps_of(const CountTable& table) {
   if (!table.heaps.empty()) return table.heaps;
   snapshot::HeapCount heap;

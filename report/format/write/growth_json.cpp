@@ -12,13 +12,13 @@
 //     "other_paths":[{"objects":2,"summary":"…"}]}]}
 //
 // `holders` are the types whose new objects retain most of `new_bytes`, the bytes of all new
-// objects, with the path that holds most of them (`through`), as in why_json.cpp. They and what is
-// retained are left out where the snapshots do not say what holds what.
-// `report` is "diff" or "watch". Of three snapshots, "kept_objects" and "kept_bytes" are what came
-// after the first, was in the second and is still in the last; before and after are the first and
-// the last. Without one process to follow objects in ("same_process":false, or a watch) the keys of
-// what stayed and was kept are left out, as are "new" and "gone" unless true and no remarks.
-// The growth at the top is of all types, whatever --top left out of `types`.
+// objects, with the path that holds most of them (`through`), as in why_json.cpp. They and the
+// retained bytes are left out if the snapshots do not contain references. `report` is "diff" or
+// "watch". Of three snapshots, "kept_objects" and "kept_bytes" are what came after the first, was
+// in the second and is still in the last; before and after are the first and the last. Without one
+// process to follow objects in ("same_process":false, or a watch) the keys of what stayed and was
+// kept are left out, as are "new" and "gone" unless true and no remarks. The growth at the top is
+// of all types, whatever --top left out of `types`.
 
 #include "report/format/write/growth_formats.h"
 #include "report/format/write/root_path_text.h"

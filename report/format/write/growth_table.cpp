@@ -17,9 +17,8 @@
 //   +47680                 +990     120   1120     110  all types
 //
 // The sources are listed above it in the order in which they were compared, so that a wrong order
-// is noticed. What leaks, and what holds it, comes next: it is the answer.
-// Numbers are digits alone except on a terminal and with --human, for awk; growth always has a
-// sign.
+// is noticed. The leaks and their holders come next: they are the answer. Numbers are digits alone
+// except on a terminal and with --human, for awk; growth always has a sign.
 
 #include <algorithm>
 
@@ -117,7 +116,7 @@ constexpr Column<GrowthReport, TypeGrowth> kColumns[] = {
      }},
 };
 
-// What the columns mean, for first-time readers.
+// Explains the columns to first-time readers.
 std::string legend(const GrowthReport& report) {
   if (report.kind == GrowthKind::Watch) {
     const std::size_t rounds = report.sources.size() - 1;

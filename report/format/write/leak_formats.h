@@ -12,7 +12,8 @@ namespace heapattach {
 
 struct LeakReport {
   analyze::Leaks found;
-  // If not empty: why nothing is said about leaks. They are then not known, or there cannot be any.
+  // If not empty: the reason why there is no verdict on leaks. They are unknown, or there cannot be
+  // any.
   std::string no_verdict;
   std::optional<std::size_t> top;  // rows; none: all
   std::string program_end;         // "exited with status 1"; empty unless it was looked at then

@@ -36,7 +36,7 @@ std::string object_text(const Snapshot& snapshot, ObjectIndex index) {
                      snapshot.bytes_of(object), type_text(snapshot, object.type));
 }
 
-// About what a leaked object references.
+// A remark on the references of a leaked object.
 std::string remark_on(const Snapshot& snapshot, const snapshot::Object& object) {
   if (object.is_reachable != 0) return ", not leaked";
   const snapshot::HeapKind& kind = snapshot.kind_of(object);
