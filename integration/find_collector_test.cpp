@@ -41,7 +41,7 @@ bool is_built(const std::string& name) {
 // Checks that the collector's own counters were found, and that the blocks add up to them.
 void check_account(LiveTarget& target, const Seen& seen, const boehm::Collector& collector) {
   const Answer account = target.ask();
-  const boehm::Counters counters = boehm::read_counters(collector, seen.memory);
+  const heap::Counters counters = boehm::read_counters(collector, seen.memory);
   REQUIRE(counters.heap_bytes);
   REQUIRE(counters.free_bytes);
   REQUIRE(counters.unmapped_bytes);

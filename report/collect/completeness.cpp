@@ -89,17 +89,18 @@ std::uint64_t unread_bytes(const heap::Heap& heap, std::span<const Range> holes)
 }
 
 std::string misfits_of(const HeldHeap& held) {
-  const std::string first = held.index.misfits.empty()
+  const std::string first = held.index().misfits.empty()
                                 ? std::string()
-                                : fmt::format(", the first at {}: {}", held.index.misfits[0].at,
-                                              held.index.misfits[0].what);
-  return fmt::format("{} entries of the heap's index are impossible{}{}", held.index.skipped, first,
-                     held.counters.collecting.value_or(false) ? "; a collection was running" : "");
+                                : fmt::format(", the first at {}: {}", held.index().misfits[0].at,
+                                              held.index().misfits[0].what);
+  return fmt::format(
+      "{} entries of the heap's index are impossible{}{}", held.index().skipped, first,
+      held.counters().collecting.value_or(false) ? "; a collection was running" : "");
 }
 
 // What is missing of the copy; empty if nothing is.
 std::string missing_of_copy(const Target& target, const HeldHeap& held, const heap::Heap& heap) {
-  if (held.index.skipped > 0) return misfits_of(held);
+  if (held.index().skipped > 0) return misfits_of(held);
   const auto& holes = held.capture.holes();
   const std::uint64_t unasked = target.live ? target.live->stalling().userfault_bytes(holes) : 0;
   if (unasked > 0) {
@@ -142,17 +143,14 @@ void mark_partial(const Target& target,
                   const HeldHeap& held,
                   const TracedHeap& traced,
                   Snapshot& snapshot) {
-  snapshot.skipped = held.index.skipped + traced.heap->unreadable_blocks();
+  snapshot.skipped = held.index().skipped + traced.heap->unreadable_blocks();
   std::vector<std::string> reasons;
   if (target.core && target.core->missing_bytes() > 0) {
     reasons.push_back(cut_core(*target.core));
   } else {
-    if (held.malloc && !held.malloc->problems.empty()) {
-      reasons.push_back(fmt::format("malloc's account does not add up: {}",
-                                    fmt::join(held.malloc->problems, "; ")));
-    }
-    if (held.malloc) {
-      reasons.insert(reasons.end(), held.malloc->unread.begin(), held.malloc->unread.end());
+    for (const heap::Contents& one : held.heaps) {
+      reasons.insert(reasons.end(), one.problems.begin(), one.problems.end());
+      reasons.insert(reasons.end(), one.unread.begin(), one.unread.end());
     }
     if (std::string missing = missing_of(target, held, traced); !missing.empty()) {
       reasons.push_back(std::move(missing));
@@ -163,7 +161,7 @@ void mark_partial(const Target& target,
 }
 
 std::string foreseen_gap(const Target& target) {
-  return target.is_malloc ? std::string() : unknown_root_hook(target, target.memory);
+  return target.collected() == nullptr ? std::string() : unknown_root_hook(target, target.memory);
 }
 
 }  // namespace heapattach::snapshot

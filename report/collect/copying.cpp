@@ -6,8 +6,6 @@
 #include "report/collect/malloc_heap.h"
 #include "report/collect/see_memory.h"
 #include "report/parallel.h"
-#include "symbols/boehm/bounded_blocks.h"
-#include "symbols/boehm/heap.h"
 #include "symbols/heap/roots.h"
 
 namespace heapattach::snapshot {
@@ -29,13 +27,6 @@ std::size_t window_bytes(const heap::BlockIndex& index, std::uint64_t in_use) {
   return kLeast + objects * kPerObject + std::min(scanned, in_use) / kShareOfScanned;
 }
 
-// A collector that was stopped while it grew its heap has counted what its index does not list yet.
-// One that was about to collect may have been changing its table of roots.
-bool is_consistent(const HeldHeap& held) {
-  return held.index.skipped == 0 && unaccounted_bytes(held) == 0 &&
-         held.root_tables.problem.empty();
-}
-
 }  // namespace
 
 Copying::Copying(const Target& target,
@@ -49,78 +40,68 @@ Copying::Copying(const Target& target,
 
 Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept_misfits) {
   held_.map = source_.process == nullptr ? target_.map : HA_TRY(source_.process->maps());
-  if (target_.is_malloc) {
-    HA_TRY(copy_malloc(threads));
-    return true;
+  held_.heaps = std::vector<heap::Contents>(target_.heaps.size());
+  heap::Source* const collected = target_.collected();
+  heap::CopyPlan plan;
+  if (collected != nullptr) {
+    in_use_ = most_used_bytes(target_);
+    const std::function<void(std::string_view)> none = [](std::string_view) {};
+    plan = HA_TRY(collected->plan({target_.modules, source_.memory, held_.map, none}, threads,
+                                  in_use_, held_.heaps.front()));
+    if (!plan.is_settled && !accept_misfits) return false;
   }
-  const boehm::Layout& layout = target_.collector.layout;
-  in_use_ = most_used_bytes(target_);
-  held_.index = HA_TRY(boehm::read_bounded_blocks(source_.memory, held_.map, layout, in_use_));
-  held_.counters = boehm::read_counters(target_.collector, source_.memory);
-  held_.root_tables =
-      boehm::read_root_tables(target_.collector, target_.collector_data, source_.memory);
-  if (!is_consistent(held_) && !accept_misfits) return false;
-
-  const std::vector<Range> blocks = boehm::plan_copy(held_.index, layout);
-  const std::vector<Range> heap = HA_TRY(target_.is_both ? add_everything() : add_heap(blocks));
-  if (target_.runtime == "crystal") {
-    held_.fibers =
-        crystal::suspended_fibers(target_.fibers, held_.index, held_.capture, held_.map, threads);
-  }
-
-  held_.roots = boehm::static_roots(target_.modules, target_.collector, held_.root_tables);
-  const auto stacks = boehm::stack_roots(threads, held_.map);
-  held_.roots.insert(held_.roots.end(), stacks.begin(), stacks.end());
-  for (const crystal::FiberStack& fiber : held_.fibers) add_fiber(fiber);
-  const auto more = runtimes::more_roots(target_.runtimes, held_.index, source_.memory, held_.map);
-  held_.roots.insert(held_.roots.end(), more.begin(), more.end());
-  std::vector<Range> others = target_.collector_data;
+  const std::vector<Range> copied =
+      HA_TRY(target_.has_by_hand() ? add_everything() : add_heap(plan.contents));
+  held_.roots = std::move(plan.roots);
+  if (collected != nullptr) add_roots_of_runtimes(threads);
+  std::vector<Range> others = std::move(plan.data);
   // Those in memory that is shared with other processes are not copied yet.
-  if (target_.is_both) others.insert(others.end(), blocks.begin(), blocks.end());
+  if (target_.has_by_hand()) {
+    others.insert(others.end(), plan.contents.begin(), plan.contents.end());
+  }
   if (waits_ != nullptr) {
     const std::vector<Range> needed = waits_->needs(target_, held_, threads);
     others.insert(others.end(), needed.begin(), needed.end());
   }
-  const std::vector<Range> rest = heap::plan_copy(held_.roots, others, heap, held_.map);
+  const std::vector<Range> rest = heap::plan_copy(held_.roots, others, copied, held_.map);
   HA_TRY(held_.capture.add(source_.memory, rest, limits_));
   // Of the target itself: a clone has its own copies of pages that the target has written to since.
   if (with_memory_ && target_.process) {
-    held_.memory = HA_TRY(see_memory(*target_.process, held_.index, threads, held_.fibers));
+    held_.memory = HA_TRY(see_memory(*target_.process, held_.index(), threads, held_.fibers));
   }
   return true;
 }
 
-// Where malloc's heap is, will be seen in the copy.
-Result<std::vector<Range>> Copying::add_everything() {
-  held_.malloc_copy = plan_malloc_copy(target_, source_.process, held_.map);
-  if (held_.is_clone && target_.process) note_uncopied(*target_.process, held_.malloc_copy);
-  const MallocCopy& plan = held_.malloc_copy;
-  HA_TRY(held_.capture.add_parts(source_.memory, plan.ranges, plan.touched, limits_));
-  return plan.ranges;
+// The stacks of fibers, and what other languages add.
+void Copying::add_roots_of_runtimes(const std::vector<FrozenThread>& threads) {
+  if (target_.runtime == "crystal") {
+    held_.fibers =
+        crystal::suspended_fibers(target_.fibers, held_.index(), held_.capture, held_.map, threads);
+  }
+  for (const crystal::FiberStack& fiber : held_.fibers) add_fiber(fiber);
+  const auto more =
+      runtimes::more_roots(target_.runtimes, held_.index(), source_.memory, held_.map);
+  held_.roots.insert(held_.roots.end(), more.begin(), more.end());
 }
 
-Result<void> Copying::copy_malloc(const std::vector<FrozenThread>& threads) {
-  const std::vector<Range> copied = HA_TRY(add_everything());
-  if (waits_ != nullptr) {
-    const std::vector<Range> needed = waits_->needs(target_, held_, threads);
-    HA_TRY(
-        held_.capture.add(source_.memory, heap::plan_copy({}, needed, copied, held_.map), limits_));
-  }
-  if (with_memory_ && target_.process) {
-    held_.memory = HA_TRY(see_memory(*target_.process, held_.index, threads, held_.fibers));
-  }
-  return {};
+// Where the heaps are that the program frees by hand, will be seen in the copy.
+Result<std::vector<Range>> Copying::add_everything() {
+  held_.private_memory = plan_private_copy(target_, source_.process, held_.map);
+  if (held_.is_clone && target_.process) note_uncopied(*target_.process, held_.private_memory);
+  const PrivateMemory& plan = held_.private_memory;
+  HA_TRY(held_.capture.add_parts(source_.memory, plan.ranges, plan.touched, limits_));
+  return plan.ranges;
 }
 
 Result<std::vector<Range>> Copying::add_heap(std::vector<Range> heap) {
   if (source_.in_passing) {
     Fd mem = HA_TRY(LiveMemory::open_mem(*source_.process));
-    HA_TRY(held_.capture.add_window(std::move(mem), heap, window_bytes(held_.index, in_use_)));
+    HA_TRY(held_.capture.add_window(std::move(mem), heap, window_bytes(held_.index(), in_use_)));
     return heap;
   }
   HA_TRY(add_contents(heap));
   if (!with_contents_) return heap;
-  const std::vector<Range> rest = heap::rest_of_contents(held_.index, heap);
+  const std::vector<Range> rest = heap::rest_of_contents(held_.index(), heap);
   HA_TRY(add_contents(rest));
   heap.insert(heap.end(), rest.begin(), rest.end());
   std::sort(heap.begin(), heap.end());

@@ -17,8 +17,7 @@
 #include "report/collect/pause.h"
 #include "report/collect/target.h"
 #include "symbols/boehm/heap_size.h"
-#include "symbols/malloc/allocators.h"
-#include "symbols/malloc/heap.h"
+#include "symbols/heaps.h"
 
 namespace heapattach::snapshot {
 
@@ -78,44 +77,47 @@ const Module* find_malloc(const Modules& modules) {
   return libc == all.end() ? nullptr : &*libc;
 }
 
-// Whether malloc has a heap that a snapshot could read. The error is that of the snapshot. Threads
+// Whether a heap is there that a snapshot could read. The error is that of the snapshot. Threads
 // that run may be changing it at any moment.
-Result<void> check_malloc(const Target& target) {
+Result<void> check_heap(const heap::Source& heap, const Target& target) {
   constexpr int kMostTries = 5;
-  const std::vector<Range> data = data_of(target.modules);
   for (int tries = 1;; ++tries) {
-    auto found = glibc::check_heap(target.memory, data);
-    if (found) return found;
-    if (tries == kMostTries) {
-      return glibc::explain_missing(target.modules, std::move(found).error());
-    }
+    auto found = heap.check(target.modules, target.memory);
+    if (found || tries == kMostTries) return found;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }
 
-bool has_malloc(const Target& target) {
-  return glibc::check_allocator(target.modules).has_value() && check_malloc(target).has_value();
+// Whether --heap both would read more than the heap of a collector.
+bool has_another_heap(const Target& target) {
+  if (target.has_by_hand()) return true;
+  const std::function<void(std::string_view)> note = [](std::string_view) {};
+  return std::ranges::any_of(heap_kinds(), [&](const heap::Kind* kind) {
+    const auto found = kind->find({target.modules, target.memory, target.map, note});
+    return found && (*found)->is_by_hand() && check_heap(**found, target);
+  });
 }
 
 HeapFacts heap_facts(const Target& target) {
   const boehm::Collector& collector = target.collector;
-  boehm::Counters now;
-  if (!target.is_malloc) {
+  heap::Counters now;
+  if (target.collected() != nullptr) {
     now = boehm::counters_or_index(collector, target.memory, target.map, most_used_bytes(target));
   }
   HeapFacts heap;
   heap.module = collector.module;
   heap.version = collector.version;
-  heap.layout = name_of(collector.layout.source);
+  heap.layout = target.heaps.front()->layout();
   heap.heap_bytes = now.heap_bytes.value_or(0);
   heap.free_bytes = std::min(heap.heap_bytes, now.free_bytes.value_or(0));
-  if (target.is_malloc) {
+  if (target.collected() == nullptr) {
+    // Where its heap is shows only when it is copied.
     heap.kind = &kMallocsHeap;
     heap.is_resident = true;
     heap.heap_bytes = resident_bytes(target).value_or(0);
     if (const Module* libc = find_malloc(target.modules)) heap.module = libc->name();
   } else {
-    if (target.is_both || has_malloc(target)) heap.beside.push_back(&kMallocsHeap);
+    if (has_another_heap(target)) heap.beside.push_back(&kMallocsHeap);
   }
   heap.collections = now.collections;
   heap.is_collecting = now.collecting.value_or(false);
@@ -129,7 +131,7 @@ HeapFacts heap_facts(const Target& target) {
 void add_obstacles(const Target& target, std::chrono::milliseconds longest, Examination& found) {
   HeapFacts& heap = *found.heap;
   const std::uint64_t used =
-      target.is_both ? resident_bytes(target).value_or(0) : heap.heap_bytes - heap.free_bytes;
+      target.has_by_hand() ? resident_bytes(target).value_or(0) : heap.heap_bytes - heap.free_bytes;
   const PauseEstimate pause = estimate_pause(*target.process, used, longest);
   heap.freeze = pause.freeze + kStops;
   heap.clone = pause.clone + kStops;
@@ -156,13 +158,14 @@ bool is_blocked(const Examination& found, std::string_view way) {
                      [&](const Obstacle& one) { return one.way == way || one.way == "any"; });
 }
 
-// Learns what a snapshot would learn before the stop, and checks malloc's heap, which a snapshot
-// checks only in its copy.
+// Learns what a snapshot would learn before the stop, and checks the heaps that a snapshot checks
+// only in its copy.
 Result<std::unique_ptr<Target>> learn(const TakeOptions& options) {
   auto target = HA_TRY(Target::learn(options));
-  if (!target->reads_malloc()) return target;
-  if (auto checked = check_malloc(*target); !checked) {
-    return target->explain(std::move(checked).error());
+  for (const auto& heap : target->heaps) {
+    if (auto checked = check_heap(*heap, *target); !checked) {
+      return target->explain(std::move(checked).error());
+    }
   }
   return target;
 }

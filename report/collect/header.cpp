@@ -48,55 +48,27 @@ std::string start_time(const Process& process) {
   return rfc3339(WallClock::time_point(std::chrono::seconds(boot_seconds + since_boot)), false);
 }
 
-Heap account_of(const glibc::Account& malloc) {
-  using glibc::ArenaAccount;
+Heap account_of(const heap::Source& source, const heap::Contents& contents) {
+  const heap::Counters& counters = contents.counters;
+  const heap::BlockIndex& index = contents.index;
   Heap account;
-  account.name = kMallocsHeap.name;
-  account.layout = name_of(boehm::Layout::Source::Structure);
-  account.heap_bytes = malloc.heap_bytes();
-  account.free_bytes = malloc.free_bytes();
-  account.unmapped_bytes = 0;
-  // As mallinfo2() counts.
-  account.facts = {
-      {"arenas", {}, malloc.arenas.size()},
-      {"bin_bytes", "free, between what is in use (fragmentation)",
-       malloc.sum(&ArenaAccount::free)},
-      {"fast_bin_bytes", "free, in fast bins", malloc.sum(&ArenaAccount::fast)},
-      {"cache_bytes", "free, in the caches of threads", malloc.sum(&ArenaAccount::cached)},
-      {"top_bytes", "free, at the ends of arenas", malloc.sum(&ArenaAccount::top)},
-      {"mapped_allocations", {}, malloc.mapped_chunks},
-      {"mapped_allocation_bytes", {}, malloc.mapped_bytes}};
-  account.remark =
-      fmt::format("{} arena{}; {} bytes of the heap are {} mapped allocation{}",
-                  malloc.arenas.size(), malloc.arenas.size() == 1 ? "" : "s", malloc.mapped_bytes,
-                  malloc.mapped_chunks, malloc.mapped_chunks == 1 ? "" : "s");
-  return account;
-}
-
-Heap account_of(const Target& target, const HeldHeap& held) {
-  Heap account;
-  account.version = target.collector.version;
-  account.layout = name_of(target.collector.layout.source);
-  account.collecting = held.counters.collecting;
-  account.collections = held.counters.collections;
-  // If the collector's own counters are unavailable, its blocks add up to the same.
-  account.heap_bytes =
-      held.counters.heap_bytes.value_or(held.index.used_bytes + held.index.free_bytes);
-  account.free_bytes = held.counters.free_bytes.value_or(held.index.free_bytes);
-  account.unmapped_bytes = held.counters.unmapped_bytes.value_or(held.index.unmapped_bytes);
+  account.name = source.name();
+  account.version = source.version();
+  account.layout = source.layout();
+  account.collecting = counters.collecting;
+  account.collections = counters.collections;
+  // If the heap's own counters are unavailable, its blocks add up to the same.
+  account.heap_bytes = counters.heap_bytes.value_or(index.used_bytes + index.free_bytes);
+  account.free_bytes = counters.free_bytes.value_or(index.free_bytes);
+  account.unmapped_bytes = counters.unmapped_bytes.value_or(index.unmapped_bytes);
+  for (const heap::Fact& fact : contents.facts) {
+    account.facts.push_back({fact.key, fact.words, fact.number});
+  }
+  account.remark = contents.remark;
   return account;
 }
 
 }  // namespace
-
-std::string_view name_of(boehm::Layout::Source source) {
-  switch (source) {
-    case boehm::Layout::Source::Accessors: return "accessors";
-    case boehm::Layout::Source::DebugInfo: return "debug info";
-    case boehm::Layout::Source::Structure: return "structure";
-  }
-  return "";
-}
 
 void fill_origin(const Process& process, const Modules& modules, Header& header) {
   header.tool = "heapattach " HEAPATTACH_VERSION;
@@ -132,8 +104,9 @@ void fill_header(const Target& target,
   if (held.is_held && !target.core) {
     header.pause_ms = std::chrono::duration<double, std::milli>(held.freeze.pause).count();
   }
-  if (!target.is_malloc) snapshot.heaps.push_back(account_of(target, held));
-  if (held.malloc) snapshot.heaps.push_back(account_of(held.malloc->account));
+  for (std::size_t i = 0; i < held.heaps.size(); ++i) {
+    snapshot.heaps.push_back(account_of(*target.heaps[i], held.heaps[i]));
+  }
   header.runtime = target.runtime;
   header.live_only = !options.with_unreachable;
 }

@@ -23,7 +23,4 @@ void fill_origin(const Process& process, const Modules& modules, Header& header)
 // A time in the format of the header: RFC 3339, UTC, with milliseconds.
 [[nodiscard]] std::string moment_text(std::chrono::system_clock::time_point at);
 
-// The name of a layout's source, as in the header: "accessors".
-[[nodiscard]] std::string_view name_of(boehm::Layout::Source source);
-
 }  // namespace heapattach::snapshot

@@ -30,7 +30,7 @@ std::uint64_t total_bytes(const std::vector<heap::RootRange>& roots) {
 // Room for everything that will be copied. Address space costs nothing, so it is generous; only
 // what will surely be used is touched beforehand.
 Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
-  const boehm::Counters now = boehm::read_counters(target.collector, target.memory);
+  const heap::Counters now = boehm::read_counters(target.collector, target.memory);
   std::uint64_t mapped = 0;
   for (const Mapping& mapping : target.map.mappings()) {
     const bool is_left_out = mapping.range.bytes > kLargestMapping;
@@ -41,7 +41,7 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   // The collector's counters come from the target, and may be wrong.
   const std::uint64_t most =
       std::min(mapped, resident_bytes(target).value_or(target.process ? 0 : mapped));
-  if (target.reads_malloc()) {
+  if (target.has_by_hand()) {
     return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, target.process ? most : 0);
   }
   const std::uint64_t heap = now.heap_bytes.value_or(0);
@@ -53,8 +53,7 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
 
 // Counting needs each object's contents only once, in the order in which the objects are found.
 bool is_read_in_passing(const Target& target, Hold hold, const TakeOptions& options) {
-  return hold == Hold::Clone && !target.reads_malloc() && !options.with_edges &&
-         !options.texts_only;
+  return hold == Hold::Clone && !target.has_by_hand() && !options.with_edges && !options.texts_only;
 }
 
 // The target is released before the time of the whole run is over.
@@ -93,7 +92,7 @@ class Attempt {
  private:
   [[nodiscard]] HoldOptions how(std::chrono::milliseconds budget) const {
     return {.budget = budget,
-            .with_vector_registers = target_.reads_malloc(),
+            .with_vector_registers = target_.has_by_hand(),
             .advice = "--max-pause MS, which allows more, or --snapshot read, which stops nothing"};
   }
 
@@ -153,9 +152,9 @@ class Attempt {
 // The choice of --snapshot auto.
 Hold decide(const Target& target, const TakeOptions& options) {
   if (options.hold != Hold::Auto || target.core || options.held != nullptr) return options.hold;
-  const boehm::Counters now = boehm::read_counters(target.collector, target.memory);
+  const heap::Counters now = boehm::read_counters(target.collector, target.memory);
   const std::uint64_t heap = now.heap_bytes.value_or(0);
-  const std::uint64_t used = target.reads_malloc()
+  const std::uint64_t used = target.has_by_hand()
                                  ? resident_bytes(target).value_or(0)
                                  : heap - std::min(heap, now.free_bytes.value_or(0));
   const PauseEstimate estimate =
@@ -168,12 +167,17 @@ Hold decide(const Target& target, const TakeOptions& options) {
   return hold;
 }
 
+bool has_problems(const HeldHeap& held) {
+  return std::any_of(held.heaps.begin(), held.heaps.end(),
+                     [](const heap::Contents& one) { return !one.problems.empty(); });
+}
+
 }  // namespace
 
 std::uint64_t unaccounted_bytes(const HeldHeap& held) {
-  if (!held.counters.heap_bytes) return 0;
-  const std::uint64_t listed = held.index.used_bytes + held.index.free_bytes;
-  const std::uint64_t counted = *held.counters.heap_bytes;
+  if (!held.counters().heap_bytes) return 0;
+  const std::uint64_t listed = held.index().used_bytes + held.index().free_bytes;
+  const std::uint64_t counted = *held.counters().heap_bytes;
   return std::max(listed, counted) - std::min(listed, counted);
 }
 
@@ -190,12 +194,12 @@ Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const Take
   };
   attempts.once = [&](Hold hold, bool is_last) -> Result<bool> {
     const bool is_copied = HA_TRY(Attempt(target, options, is_last, *held).run(hold));
-    if (!target.reads_malloc() || !is_copied) return is_copied;
-    HA_TRY(read_malloc_heap(target, *held));
-    if (held->malloc->problems.empty() || is_last || target.core || options.held != nullptr) {
+    if (!target.has_by_hand() || !is_copied) return is_copied;
+    HA_TRY(read_heaps(target, *held));
+    if (!has_problems(*held) || is_last || target.core || options.held != nullptr) {
       return true;
     }
-    // It was changed while the threads were stopped in the midst of malloc, perhaps.
+    // Perhaps a thread was stopped inside malloc.
     HA_TRY(attempts.start_afresh());
     return false;
   };

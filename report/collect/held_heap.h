@@ -10,13 +10,12 @@
 #include "report/collect/target.h"
 #include "report/collect/wait_reader.h"
 #include "report/parallel.h"
-#include "symbols/heap/blocks.h"
-#include "symbols/malloc/heap.h"
+#include "symbols/heap/source.h"
 
 namespace heapattach::snapshot {
 
-// Which memory of a process is copied to read its heap of malloc.
-struct MallocCopy {
+// Which memory of a process is copied to find the heaps that the program frees by hand.
+struct PrivateMemory {
   std::vector<Range> ranges;   // sorted
   std::vector<Range> touched;  // the parts of them that have contents, sorted; the rest is zero
   std::vector<Range> written;  // those in mappings that may not be written to any more
@@ -27,23 +26,22 @@ struct MallocCopy {
 // needed. If the heap is read from a clone without copying it, the contents are valid only until
 // finish_reading().
 struct HeldHeap : Holding {
-  explicit HeldHeap(Arena arena) : capture(std::move(arena)) {}
+  explicit HeldHeap(Arena arena) : capture(std::move(arena)), heaps(1) {}
+
+  // Of the process's own heap, which is the first.
+  [[nodiscard]] const heap::BlockIndex& index() const { return heaps.front().index; }
+  [[nodiscard]] const heap::Counters& counters() const { return heaps.front().counters; }
 
   std::optional<Clone> clone;  // the capture's window shows its heap
   // With a clone: each access to memory that is not here stops all threads for a moment, to change
   // the window.
   std::optional<WithOneWorker> alone;
   Capture capture;
-  heap::BlockIndex index;
-  boehm::Counters counters;
-  // Malloc's heap: instead of a collector's, and then without its index, which is above; or beside
-  // it.
-  std::optional<glibc::Heap> malloc;
-  MallocCopy malloc_copy;
-  std::vector<heap::RootRange> malloc_roots;  // of malloc's heap beside a collector's
+  std::vector<heap::Contents> heaps;  // as Target::heaps
+  PrivateMemory private_memory;       // if all of it was copied
   MemoryMap map;
-  boehm::RootTables root_tables;
-  std::vector<heap::RootRange> roots;  // of modules, stacks and suspended fibers
+  std::vector<heap::RootRange> roots;  // of a collector: modules, stacks and suspended fibers
+  std::vector<heap::RootRange> roots_by_hand;  // of the heaps that the program frees by hand
   std::vector<crystal::FiberStack> fibers;
   std::optional<SeenMemory> memory;  // the resident parts of its memory, if requested
 };

@@ -200,7 +200,7 @@ void join_roots(const RootSources& from, Snapshot& snapshot) {
   roots.add_words(found.ranges);
   for (const FrozenThread& thread : found.threads) {
     roots.add_registers(thread);
-    if (from.target.is_malloc) roots.add_vector_registers(thread);
+    if (from.target.collected() == nullptr) roots.add_vector_registers(thread);
   }
   roots.add_objects(RootKind::Uncollectable, found.uncollectable);
   roots.add_objects(RootKind::CollectorTable, found.tables);

@@ -11,11 +11,9 @@
 
 #include "attach/base/page.h"
 #include "attach/memory/resident.h"
-#include "symbols/boehm/collector_lists.h"
 #include "symbols/heap/by_hand.h"
 #include "symbols/heap/joined.h"
 #include "symbols/heap/ranges.h"
-#include "symbols/malloc/allocators.h"
 
 namespace heapattach::snapshot {
 
@@ -90,7 +88,7 @@ class CopyPlan {
     }
   }
 
-  MallocCopy take() && {
+  PrivateMemory take() && {
     for (const Range& range : constants_) add_whole(range);
     std::sort(plan_.ranges.begin(), plan_.ranges.end());
     std::sort(plan_.touched.begin(), plan_.touched.end());
@@ -146,7 +144,7 @@ class CopyPlan {
   const Target& target_;
   const Process* process_;
   std::vector<Range> constants_;
-  MallocCopy plan_;
+  PrivateMemory plan_;
 };
 
 // What modules have made read-only after relocation: all pages of a mapping that cannot be written.
@@ -162,35 +160,8 @@ std::vector<Range> constants_of(const Modules& modules, const MemoryMap& map) {
   return constants;
 }
 
-// The writable anonymous memory that is not the collector's. Of the break's memory, malloc itself
-// knows which parts it has.
-std::vector<Range> places_for_chunks(const MemoryMap& map, std::span<const Range> collector) {
-  std::vector<Range> places;
-  for (const Mapping& mapping : map.mappings()) {
-    const bool may_hold = heap::may_hold_allocations(mapping) && mapping.is_anonymous() &&
-                          mapping.path != "[stack]" && mapping.writable;
-    if (!may_hold) continue;
-    if (mapping.path == "[heap]") {
-      places.push_back(mapping.range);
-      continue;
-    }
-    const std::vector<Range> parts = heap::without(mapping.range, collector);
-    places.insert(places.end(), parts.begin(), parts.end());
-  }
-  return places;
-}
-
-std::vector<RemoteAddr> thread_pointers(std::span<const FrozenThread> threads) {
-  std::vector<RemoteAddr> pointers;
-  for (const FrozenThread& thread : threads) {
-    if (thread.registers) pointers.push_back(thread.registers->thread_pointer);
-  }
-  return pointers;
-}
-
-std::vector<Range> with_headers(std::vector<Range> blocks, const heap::BlockIndex& index) {
-  blocks.insert(blocks.end(), index.headers.begin(), index.headers.end());
-  return blocks;
+void append(std::span<const Range> more, std::vector<Range>& to) {
+  to.insert(to.end(), more.begin(), more.end());
 }
 
 }  // namespace
@@ -242,23 +213,15 @@ Result<std::vector<Range>> touched_parts(const Process& process,
   return parts;
 }
 
-std::vector<Range> data_of(const Modules& modules) {
-  std::vector<Range> data;
-  for (const Module& module : modules.all()) {
-    for (const Segment& segment : module.segments()) {
-      if (segment.writable) data.push_back(segment.range);
-    }
-  }
-  return data;
-}
-
-MallocCopy plan_malloc_copy(const Target& target, const Process* process, const MemoryMap& map) {
+PrivateMemory plan_private_copy(const Target& target,
+                                const Process* process,
+                                const MemoryMap& map) {
   CopyPlan plan(target, process, constants_of(target.modules, map));
   for (const Mapping& mapping : map.mappings()) plan.add(mapping);
   return std::move(plan).take();
 }
 
-void note_uncopied(const Process& process, MallocCopy& copy) {
+void note_uncopied(const Process& process, PrivateMemory& copy) {
   constexpr std::array<std::string_view, 2> kFlags = {"dc", "wf"};
   const auto smaps = process.read_file("smaps");
   const auto map = process.maps();
@@ -275,45 +238,40 @@ void note_uncopied(const Process& process, MallocCopy& copy) {
                   bytes));
 }
 
-Result<void> read_malloc_heap(const Target& target, HeldHeap& held) {
-  const std::vector<Range> collector =
-      target.is_both ? heap::memory_of(held.index) : std::vector<Range>{};
-  const std::vector<Range> anonymous = places_for_chunks(held.map, collector);
-  const std::vector<Range> data = data_of(target.modules);
-  const std::vector<RemoteAddr> threads = thread_pointers(held.freeze.threads);
-  const MallocCopy& copy = held.malloc_copy;
-  // A collector may get memory by moving the break, among malloc's.
-  const std::vector<Range> foreign =
-      target.is_both ? heap::joined(with_headers(collector, held.index)) : std::vector<Range>{};
-  auto found = glibc::read_heap(held.capture, {data, anonymous, threads, copy.touched, foreign});
-  if (!found) return glibc::explain_missing(target.modules, std::move(found).error());
-  glibc::Heap heap = std::move(found).value();
-  heap.unread.insert(heap.unread.end(), copy.unread.begin(), copy.unread.end());
-  if (!target.is_both) {
-    held.index = std::move(heap.index);
-    held.counters.heap_bytes = heap.account.heap_bytes();
-    held.counters.free_bytes = heap.account.free_bytes();
+heap::Copied copied_of(const Target& target, const HeldHeap& held) {
+  return {.modules = target.modules,
+          .map = held.map,
+          .capture = held.capture,
+          .outside = target.memory,
+          .threads = held.freeze.threads,
+          .pid = target.pid(),
+          .touched = held.private_memory.touched};
+}
+
+Result<void> read_heaps(const Target& target, HeldHeap& held) {
+  const heap::Copied copied = copied_of(target, held);
+  heap::Taken taken;
+  std::vector<Range> own;
+  for (std::size_t i = 0; i < target.heaps.size(); ++i) {
+    heap::Contents& contents = held.heaps[i];
+    HA_TRY(target.heaps[i]->read(copied, taken, contents));
+    append(contents.own, own);
+    if (i + 1 == target.heaps.size()) break;
+    append(target.heaps[i]->is_by_hand() ? contents.own : heap::memory_of(contents.index),
+           taken.blocks);
+    taken.blocks = heap::joined(std::move(taken.blocks));
+    // A collector may get memory by moving the break, among malloc's.
+    append(taken.blocks, taken.foreign);
+    append(contents.index.headers, taken.foreign);
+    taken.foreign = heap::joined(std::move(taken.foreign));
   }
-  // What is alive of the collector's heap counts, and of its own tables nothing.
-  heap.states.insert(heap.states.end(), collector.begin(), collector.end());
-  const std::vector<Range>& tables = target.collector.excluded;
-  heap.states.insert(heap.states.end(), tables.begin(), tables.end());
-  if (target.is_both) {
-    // Each header names its block, and so would keep the first object in it.
-    const std::vector<Range>& headers = held.index.headers;
-    heap.states.insert(heap.states.end(), headers.begin(), headers.end());
-    const auto lists =
-        boehm::collector_lists(held.capture, target.collector_data, target.collector.kinds,
-                               held.index, held.freeze.threads);
-    heap.states.insert(heap.states.end(), lists.begin(), lists.end());
-  }
+  const PrivateMemory& copy = held.private_memory;
+  held.heaps.back().unread.insert(held.heaps.back().unread.end(), copy.unread.begin(),
+                                  copy.unread.end());
   std::vector<Range> constants = constants_of(target.modules, held.map);
-  constants.insert(constants.end(), copy.written.begin(), copy.written.end());
-  std::vector<Range> own = heap.claimed;
-  own.insert(own.end(), heap.states.begin(), heap.states.end());
-  (target.is_both ? held.malloc_roots : held.roots) =
+  append(copy.written, constants);
+  held.roots_by_hand =
       heap::find_roots(own, held.map, constants, copy.touched, held.freeze.threads);
-  held.malloc = std::move(heap);
   return {};
 }
 

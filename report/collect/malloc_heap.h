@@ -7,8 +7,8 @@
 
 #include "report/collect/held_heap.h"
 
-// The heap of malloc: all private memory is copied while the target is held, and the heap is found
-// in the copy afterwards.
+// Heaps that the program frees by hand, such as malloc's: all private memory is copied while the
+// target is held, and the heaps are found in the copy afterwards.
 namespace heapattach::snapshot {
 
 // A mapping of more bytes is not copied: a sanitizer's, or a database's that it has only reserved.
@@ -16,14 +16,17 @@ constexpr std::uint64_t kLargestMapping = std::uint64_t{256} << 30;
 
 // The memory to copy: all private memory that is writable, or was when something was written to it.
 // Pages that were never touched are not copied, except from a core file.
-MallocCopy plan_malloc_copy(const Target& target, const Process* process, const MemoryMap& map);
+PrivateMemory plan_private_copy(const Target& target, const Process* process, const MemoryMap& map);
 
 // Adds what a process keeps from its copies (madvise(2): MADV_DONTFORK, MADV_WIPEONFORK).
-void note_uncopied(const Process& process, MallocCopy& copy);
+void note_uncopied(const Process& process, PrivateMemory& copy);
 
-// Finds the heap in the copy and fills the index, the counters and the roots; beside a collector's
-// heap, only those of malloc. Call it when the target runs again.
-Result<void> read_malloc_heap(const Target& target, HeldHeap& held);
+// The copy, as the readers of heaps see it. Borrows both.
+heap::Copied copied_of(const Target& target, const HeldHeap& held);
+
+// Reads the heaps from the copy, with the roots of those that the program frees by hand. Call it
+// when the target runs again.
+Result<void> read_heaps(const Target& target, HeldHeap& held);
 
 // All memory of the process that is resident; none of a core file.
 std::optional<std::uint64_t> resident_bytes(const Target& target);
@@ -34,8 +37,5 @@ std::uint64_t most_used_bytes(const Target& target);
 Result<std::vector<Range>> touched_parts(const Process& process,
                                          std::span<const Range> ranges,
                                          std::chrono::steady_clock::time_point deadline);
-
-// The writable memory of the modules.
-std::vector<Range> data_of(const Modules& modules);
 
 }  // namespace heapattach::snapshot

@@ -21,18 +21,10 @@ std::vector<std::uint32_t> size_classes(const heap::Heap& heap, std::vector<std:
   return of_block;
 }
 
-// Malloc's heap, if it was read, is the last one.
-std::size_t last_heap(const Snapshot& snapshot) {
-  return snapshot.heaps.empty() ? 0 : snapshot.heaps.size() - 1;
-}
-
 }  // namespace
 
 ObjectFacts::ObjectFacts(const JoinSources& from, const heap::ObjectSet& live, Snapshot& snapshot)
-    : from_(from),
-      live_(live),
-      heap_of_chunks_(static_cast<std::uint64_t>(last_heap(snapshot)) & 15),
-      class_of_(size_classes(from.heap, snapshot.sizes)) {}
+    : from_(from), live_(live), class_of_(size_classes(from.heap, snapshot.sizes)) {}
 
 void UsedRows::add(TypeIndex row) {
   const std::atomic_ref<std::uint8_t> used(used_[row]);

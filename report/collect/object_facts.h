@@ -18,7 +18,7 @@ class ObjectFacts {
     const heap::Block& block = from_.heap.blocks()[ref.block];
     Object object{};
     object.is_reachable = live_.contains(from_.heap.number(ref)) ? 1 : 0;
-    object.heap = (block.flags & heap::kChunk) != 0 ? heap_of_chunks_ : 0;
+    object.heap = block.heap & 15;
     object.type = from_.typing.row_of(ref);
     object.size_class = class_of_[ref.block];
     return object;
@@ -27,7 +27,6 @@ class ObjectFacts {
  private:
   const JoinSources& from_;
   const heap::ObjectSet& live_;
-  std::uint64_t heap_of_chunks_ : 4;     // index into Snapshot::heaps
   std::vector<std::uint32_t> class_of_;  // of the objects of a block
 };
 

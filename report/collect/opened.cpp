@@ -48,14 +48,24 @@ Result<void> Opened::read_modules(const SymbolSearch& symbols) {
   return {};
 }
 
-Result<boehm::Collector> Opened::find_collector() {
+template <class Find>
+auto Opened::find_as_map_grows(const Find& find) -> decltype(find()) {
   constexpr int kMostTries = 5;
   for (int tries = 1;; ++tries) {
-    auto found = boehm::find_collector(modules, memory, map);
+    auto found = find();
     const bool may_have_grown = process && !found && found.error().kind == ErrorKind::Malformed;
     if (!may_have_grown || tries == kMostTries) return found;
     map = HA_TRY(process->maps());
   }
+}
+
+Result<boehm::Collector> Opened::find_collector() {
+  return find_as_map_grows([&] { return boehm::find_collector(modules, memory, map); });
+}
+
+Result<std::unique_ptr<heap::Source>> Opened::find_heap(
+    const heap::Kind& kind, const std::function<void(std::string_view)>& note) {
+  return find_as_map_grows([&] { return kind.find({modules, memory, map, note}); });
 }
 
 Error Opened::explain(Error error) const {

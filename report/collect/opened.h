@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <sys/types.h>
 
@@ -13,6 +15,7 @@
 #include "report/request.h"
 #include "symbols/boehm/collector.h"
 #include "symbols/elf/module.h"
+#include "symbols/heap/source.h"
 
 namespace heapattach::snapshot {
 
@@ -29,6 +32,10 @@ class Opened {
   // it no longer fits; in that case, reads the map again.
   Result<boehm::Collector> find_collector();
 
+  // The same for any kind of heap.
+  Result<std::unique_ptr<heap::Source>> find_heap(
+      const heap::Kind& kind, const std::function<void(std::string_view)>& note);
+
   // Replaces an error by its likely cause: parts may be missing anywhere if the user interrupted
   // us, if the process has exited, or if the core file is incomplete.
   [[nodiscard]] Error explain(Error error) const;
@@ -44,6 +51,8 @@ class Opened {
   Opened(std::unique_ptr<const Process> opened, Fd mem);
   explicit Opened(std::unique_ptr<CoreFile> opened);
 
+  template <class Find>
+  auto find_as_map_grows(const Find& find) -> decltype(find());
   Result<void> read_modules(const SymbolSearch& symbols);
 };
 

@@ -67,7 +67,7 @@ unwind::Stacks find_stacks(const TakeOptions& options, Target& target, const Hel
 
 void note_copy(const Request& request, const HeldHeap& held) {
   request.note(fmt::format("copied {} blocks; {} threads were held for {:.1f} ms",
-                           held.index.blocks.size(), held.freeze.threads.size(),
+                           held.index().blocks.size(), held.freeze.threads.size(),
                            std::chrono::duration<double, std::milli>(held.freeze.pause).count()));
 }
 

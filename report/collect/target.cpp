@@ -9,12 +9,14 @@
 #include "report/missing_files.h"
 #include "report/typing/type_labels.h"
 #include "symbols/boehm/blocks.h"
+#include "symbols/boehm/roots.h"
+#include "symbols/boehm/source.h"
 #include "symbols/crystal/type_sources.h"
 #include "symbols/cxx/undescribed_strings.h"
 #include "symbols/cxx/virtual_bases.h"
 #include "symbols/dwarf/dwarf_types.h"
 #include "symbols/dwarf/type_cache.h"
-#include "symbols/malloc/allocators.h"
+#include "symbols/heaps.h"
 #include "symbols/nim/types.h"
 #include "symbols/types/crystal_type_info.h"
 #include "symbols/types/model_checks.h"
@@ -32,44 +34,63 @@ void warn_of_names(const TakeOptions& options, const Opened& target) {
   }
 }
 
-// Of a process without a collector.
-Result<HeapFound> find_malloc(const TakeOptions& options, const Opened& target) {
-  HA_TRY(glibc::check_allocator(target.modules));
-  HeapFound heap;
-  heap.is_malloc = true;
-  heap.collector.layout.source = boehm::Layout::Source::Structure;
-  heap.static_roots = boehm::static_roots(target.modules, heap.collector, {});
-  options.request.note("reading the heap of malloc");
-  return heap;
-}
-
-bool may_read_malloc(const TakeOptions& options, const Opened& target, const Error& error) {
-  if (options.heap != HeapChoice::Auto || error.kind != ErrorKind::Unsupported) return false;
+// Whether another kind of heap may be looked for, although the process does not have this one.
+bool may_look_further(const TakeOptions& options, const Opened& target) {
+  if (options.heap == HeapChoice::Both) return true;
+  if (options.heap != HeapChoice::Auto) return false;
   return !options.has_another_heap || !options.has_another_heap(target.modules, target.memory);
 }
 
-Result<HeapFound> find_heap(const TakeOptions& options, Opened& target) {
-  if (options.heap == HeapChoice::Malloc) return find_malloc(options, target);
-  auto collector = target.find_collector();
-  if (!collector && may_read_malloc(options, target, collector.error())) {
-    options.request.note(collector.error().message());
-    return find_malloc(options, target);
+bool is_chosen(HeapChoice choice, const heap::Kind& kind) {
+  if (choice == HeapChoice::Gc) return kind.choice() == "gc";
+  return choice != HeapChoice::Malloc || kind.choice() == "malloc";
+}
+
+// The collector's part of what was found.
+void describe_collector(const Opened& target, HeapFound& heap) {
+  const auto* collector = dynamic_cast<const boehm::Source*>(heap.heaps.front().get());
+  if (collector == nullptr) {
+    heap.collector.layout.source = boehm::Layout::Source::Structure;
+    heap.static_roots = boehm::static_roots(target.modules, heap.collector, {});
+    return;
   }
+  heap.collector = collector->collector();
+  heap.collector_data.assign(collector->data().begin(), collector->data().end());
+  heap.static_roots = collector->static_roots();
+}
+
+Result<HeapFound> find_heaps(const TakeOptions& options, Opened& target) {
+  const std::function<void(std::string_view)> note = [&](std::string_view text) {
+    options.request.note(text);
+  };
   HeapFound heap;
-  if (options.heap == HeapChoice::Both) {
-    if (!collector && collector.error().kind == ErrorKind::Unsupported) {
-      return std::move(collector).error().advise("--heap malloc, if it uses malloc alone");
+  std::optional<Error> missing;  // the first that is
+  const auto kinds = heap_kinds();
+  for (const heap::Kind* kind : kinds) {
+    if (!is_chosen(options.heap, *kind)) continue;
+    auto found = target.find_heap(*kind, note);
+    if (found) {
+      heap.heaps.push_back(std::move(*found));
+      if (options.heap == HeapChoice::Auto) break;
+      continue;
     }
-    HA_TRY(glibc::check_allocator(target.modules));
-    heap.is_both = true;
+    const bool is_end = kind == kinds.back() && options.heap != HeapChoice::Both;
+    if (is_end || found.error().kind != ErrorKind::Unsupported ||
+        !may_look_further(options, target)) {
+      return std::move(found).error();
+    }
+    if (options.heap == HeapChoice::Auto) note(found.error().message());
+    if (!missing) missing = std::move(found).error();
   }
-  heap.collector = HA_TRY(std::move(collector));
-  for (const std::string& text : heap.collector.notes) options.request.note(text);
-  heap.collector_data = boehm::collector_data(target.modules, heap.collector);
-  const auto tables = boehm::read_root_tables(heap.collector, heap.collector_data, target.memory);
-  heap.static_roots = boehm::static_roots(target.modules, heap.collector, tables);
-  options.request.note(fmt::format("{} areas and {} exclusions in the collector's tables of roots",
-                                   tables.areas.size(), tables.excluded.size()));
+  if (options.heap == HeapChoice::Both && heap.heaps.size() < 2) {
+    const bool has_collected = !heap.heaps.empty() && heap.collected() != nullptr;
+    if (has_collected) return std::move(*missing);
+    return std::move(*missing).advise("--heap malloc, if it uses malloc alone");
+  }
+  describe_collector(target, heap);
+  if (heap.collected() == nullptr) {
+    note(fmt::format("reading the heap of {}", heap.heaps.front()->name()));
+  }
   return heap;
 }
 
@@ -169,7 +190,7 @@ Result<crystal::FiberLayout> find_fibers(const Opened& target,
 Result<std::unique_ptr<Target>> learn_all(const TakeOptions& options,
                                           std::vector<crystal::TypeList> from_file,
                                           Opened& opened) {
-  HeapFound heap = HA_TRY(find_heap(options, opened));
+  HeapFound heap = HA_TRY(find_heaps(options, opened));
   NamesFound names = HA_TRY(find_names(options, std::move(from_file), opened));
   crystal::FiberLayout fibers = HA_TRY(find_fibers(opened, heap, names));
   return std::make_unique<Target>(std::move(opened), std::move(heap), std::move(names),

@@ -9,25 +9,28 @@
 #include "report/typing/naming.h"
 #include "report/typing/type_rows.h"
 #include "symbols/boehm/collector.h"
-#include "symbols/boehm/roots.h"
 #include "symbols/crystal/fibers.h"
 #include "symbols/crystal/type_table.h"
 #include "symbols/cxx/vtables.h"
 #include "symbols/heap/roots.h"
+#include "symbols/heap/source.h"
 #include "symbols/runtimes.h"
 
 namespace heapattach::snapshot {
 
-// The collector of an opened target, and the memory that it scans; or that malloc's heap is to be
-// read instead, or too.
+// The heaps of an opened target that are to be read.
 struct HeapFound {
+  std::vector<std::unique_ptr<heap::Source>> heaps;  // the first is the process's own
+  // Of the collector, if one of them is its heap.
   boehm::Collector collector;
-  std::vector<heap::RootRange> static_roots;  // before the freeze
   std::vector<Range> collector_data;
-  bool is_malloc = false;  // there is no collector: the heap is that of glibc's malloc
-  bool is_both = false;    // there is one, and malloc's heap is read, too
+  std::vector<heap::RootRange> static_roots;  // memory that it scans, before the freeze
 
-  [[nodiscard]] bool reads_malloc() const { return is_malloc || is_both; }
+  // The heap whose objects the program does not free itself; null if there is none.
+  [[nodiscard]] heap::Source* collected() const {
+    return heaps.front()->is_by_hand() ? nullptr : heaps.front().get();
+  }
+  [[nodiscard]] bool has_by_hand() const { return heaps.back()->is_by_hand(); }
 };
 
 // The data used to name the objects of a heap.

@@ -1,11 +1,11 @@
 #include "report/collect/traced_heap.h"
 
-#include <array>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "report/collect/malloc_heap.h"
 #include "report/collect/stale_words.h"
 #include "report/collect/unscanned_memory.h"
 #include "report/parallel.h"
@@ -20,25 +20,6 @@ namespace heapattach::snapshot {
 
 namespace {
 
-boehm::LiveSet find_live_of_collector(const Target& target,
-                                      const HeldHeap& held,
-                                      heap::Heap& heap) {
-  boehm::Roots roots;
-  roots.ranges = held.roots;
-  roots.threads = held.freeze.threads;
-  roots.collector_data = target.collector_data;
-  roots.tables = held.root_tables;
-  roots.kinds = target.collector.kinds;
-  roots.pid = target.pid();
-  if (const auto at = target.collector.stack_bottom) {
-    if (const auto bottom = held.capture.read_as<std::uint64_t>(*at)) {
-      roots.stack_bottom = RemoteAddr{*bottom};
-    }
-  }
-  return boehm::find_live(heap, held.capture, std::move(roots), held.map,
-                          workers_for(heap.blocks().size()));
-}
-
 std::string unless_explained(const StaleWords& stale) {
   if (stale.unread() == 0) return {};
   return fmt::format(", or unused parts of {} stacks, which there was no time to read, explain it",
@@ -52,7 +33,7 @@ std::uint64_t count_possible(const Target& target,
                              const HeldHeap& held,
                              const Deadline& deadline,
                              const heap::Heap& heap,
-                             const boehm::LiveSet& found,
+                             const heap::LiveSet& found,
                              const heap::ObjectSet& dropped) {
   const auto parts =
       boehm::has_plain_pointers(heap) ? unscanned_memory(target, held) : std::nullopt;
@@ -89,10 +70,10 @@ void compare_with_marks(const Target& target,
                         const HeldHeap& held,
                         const TakeOptions& options,
                         const heap::Heap& heap,
-                        boehm::LiveSet& found) {
+                        heap::LiveSet& found) {
   constexpr std::uint64_t kFew = 100;
   constexpr std::uint64_t kShare = 10;
-  const boehm::Counters& counters = held.counters;
+  const heap::Counters& counters = held.counters();
   const bool is_fresh = counters.allocated == 0U && counters.collections.value_or(0) > 0 &&
                         !counters.collecting.value_or(true) && !counters.incremental.value_or(true);
   if (!is_fresh) return;
@@ -125,38 +106,28 @@ void compare_with_marks(const Target& target,
                   compared.missing, compared.marked, compared.blocks, compared.unmarked));
 }
 
-heap::LiveSet find_live(const Target& target,
-                        const HeldHeap& held,
-                        const TakeOptions& options,
-                        heap::Heap& heap) {
-  if (target.is_malloc) {
-    return heap::find_reachable(heap, held.capture, held.roots, held.freeze.threads,
-                                workers_for(heap.blocks().size()));
+// The blocks of all heaps.
+Result<std::unique_ptr<const heap::JoinedBlocks>> join_heaps(const Target& target,
+                                                             const HeldHeap& held) {
+  std::vector<heap::Part> parts;
+  for (std::size_t i = 0; i < target.heaps.size(); ++i) {
+    parts.push_back({target.heaps[i]->whose(), &held.heaps[i].index});
   }
-  boehm::follow(heap, boehm::read_marking_rules(heap, target.collector, target.collector_data,
-                                                held.capture, target.memory));
-  boehm::LiveSet found = find_live_of_collector(target, held, heap);
-  check_stack_bases(target, held, heap, found);
-  compare_with_marks(target, held, options, heap, found);
-  return found;
+  return std::make_unique<const heap::JoinedBlocks>(HA_TRY(heap::join_blocks(parts)));
 }
 
-// Puts malloc's heap beside the collector's, which was traced before.
-Result<void> add_malloc(const HeldHeap& held, const heap::Heap& collector, TracedHeap& traced) {
-  const std::array<heap::Part, 2> parts{
-      {{"the collector's", &held.index}, {"malloc's", &held.malloc->index}}};
-  traced.blocks = std::make_unique<const heap::JoinedBlocks>(HA_TRY(heap::join_blocks(parts)));
+// Puts the heaps that the program frees by hand beside the collector's, which was traced before.
+void add_by_hand(const HeldHeap& held, const heap::Heap& collector, TracedHeap& traced) {
   heap::Shape shape = collector.shape();
   shape.shares_pages = true;
   auto heap =
       std::make_unique<heap::Heap>(traced.blocks->index, shape, held.capture, collector.rules());
   heap->hide({collector.hidden().begin(), collector.hidden().end()});
   traced.found =
-      heap::renumber(std::move(traced.found), collector, *heap, traced.blocks->places[0]);
-  traced.beside = heap::find_live_beside(traced.found, *heap, held.capture, held.malloc_roots,
+      heap::renumber(std::move(traced.found), collector, *heap, traced.blocks->places.front());
+  traced.beside = heap::find_live_beside(traced.found, *heap, held.capture, held.roots_by_hand,
                                          held.freeze.threads, workers_for(heap->blocks().size()));
   traced.heap = std::move(heap);
-  return {};
 }
 
 // Crystal allocates a stack for its handler of SIGSEGV, and tells only the kernel where it is
@@ -165,7 +136,7 @@ Result<void> add_malloc(const HeldHeap& held, const heap::Heap& collector, Trace
 // leak must not pass for it.
 void keep_signal_stack(const Target& target, TracedHeap& traced) {
   constexpr std::uint64_t kStackBytes = 8192;
-  if (target.runtime != "crystal" || !target.reads_malloc()) return;
+  if (target.runtime != "crystal" || !target.has_by_hand()) return;
   const heap::Heap& heap = *traced.heap;
   heap::ObjectSet& live = traced.beside ? traced.beside->live : traced.found.live;
   std::vector<heap::ObjectRef> found;
@@ -216,12 +187,21 @@ heap::ObjectSet TracedHeap::of_collector(heap::ObjectSet objects) const {
 Result<TracedHeap> trace_heap(const Target& target,
                               const HeldHeap& held,
                               const TakeOptions& options) {
-  const heap::Shape shape = target.is_malloc ? glibc::kShape : target.collector.layout.shape();
-  auto heap = std::make_unique<heap::Heap>(held.index, shape, held.capture);
-  TracedHeap traced{nullptr, nullptr, find_live(target, held, options, *heap), std::nullopt,
-                    std::nullopt};
-  if (target.is_both) {
-    HA_TRY(add_malloc(held, *heap, traced));
+  heap::Source& first = *target.heaps.front();
+  auto blocks = target.heaps.size() > 1 ? HA_TRY(join_heaps(target, held)) : nullptr;
+  const bool is_joined = first.is_by_hand() && blocks != nullptr;
+  auto heap = std::make_unique<heap::Heap>(is_joined ? blocks->index : held.index(), first.shape(),
+                                           held.capture);
+  heap::LiveSet found = first.mark(*heap, copied_of(target, held),
+                                   first.is_by_hand() ? held.roots_by_hand : held.roots,
+                                   workers_for(heap->blocks().size()));
+  if (!first.is_by_hand()) {
+    check_stack_bases(target, held, *heap, found);
+    compare_with_marks(target, held, options, *heap, found);
+  }
+  TracedHeap traced{std::move(blocks), nullptr, std::move(found), std::nullopt, std::nullopt};
+  if (!first.is_by_hand() && target.has_by_hand()) {
+    add_by_hand(held, *heap, traced);
   } else {
     traced.heap = std::move(heap);
   }

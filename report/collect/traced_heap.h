@@ -12,7 +12,7 @@ namespace heapattach::snapshot {
 
 // A copied heap, or two of them as one, and what is alive in it. Borrows the copy.
 struct TracedHeap {
-  std::unique_ptr<const heap::JoinedBlocks> blocks;  // of both heaps; null if there is one
+  std::unique_ptr<const heap::JoinedBlocks> blocks;  // of all heaps; null if there is one
   std::unique_ptr<const heap::Heap> heap;
   heap::LiveSet found;  // by the collector's rules; without a collector by malloc's
   // Of both heaps: what is reachable of malloc's, and garbage that leads to it.

@@ -36,13 +36,13 @@ std::vector<Range> merged(std::vector<Range> ranges) {
 // The heap, in use or free, and what references it whether it is alive or not.
 std::vector<Range> of_collector(const Target& target, const HeldHeap& held) {
   std::vector<Range> ranges;
-  for (const heap::Block& block : held.index.blocks) {
+  for (const heap::Block& block : held.index().blocks) {
     ranges.push_back({block.start, block.object(block.objects) - block.start});
   }
-  add(held.index.free, ranges);
-  add(held.index.headers, ranges);
+  add(held.index().free, ranges);
+  add(held.index().headers, ranges);
   add(boehm::collector_lists(held.capture, target.collector_data, target.collector.kinds,
-                             held.index, held.freeze.threads),
+                             held.index(), held.freeze.threads),
       ranges);
   return merged(std::move(ranges));
 }

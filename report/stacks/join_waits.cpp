@@ -25,7 +25,7 @@ Scene scene_of(const snapshot::Target& target,
           .fiber_bytes = target.fibers.object_bytes,
           .capture = held.capture,
           .map = held.map,
-          .index = held.index,
+          .index = held.index(),
           .fibers = held.fibers,
           .threads = held.freeze.threads,
           .monotonic = held.monotonic,
@@ -103,7 +103,7 @@ std::vector<Range> WaitJoiner::needs(const snapshot::Target& target,
                                      std::span<const FrozenThread> threads) const {
   std::vector<Range> ranges = memory_of_calls(threads, target.modules);
   FiberWords words =
-      words_of(held.fibers, target.fibers.object_bytes, held.index, held.map, held.capture);
+      words_of(held.fibers, target.fibers.object_bytes, held.index(), held.map, held.capture);
   ranges.insert(ranges.end(), words.timers.begin(), words.timers.end());
   return ranges;
 }
@@ -136,7 +136,7 @@ void WaitJoiner::join_objects(const snapshot::Target& target,
                               const snapshot::HeldHeap& held,
                               snapshot::Snapshot& snapshot) const {
   if (!held.is_held || !snapshot.complete) return;
-  const AwaitedObjects objects(held.index, held.capture, target.classes, held.fibers);
+  const AwaitedObjects objects(held.index(), held.capture, target.classes, held.fibers);
   std::vector<std::size_t> waiting;
   for (std::size_t i = 0; i < snapshot.fibers.size(); ++i) {
     const snapshot::Fiber& fiber = snapshot.fibers[i];

@@ -119,7 +119,7 @@ heap::ObjectSet reachable_from(const heap::Heap& heap,
 }
 
 std::uint64_t count_unexplained(const heap::Heap& heap,
-                                const LiveSet& found,
+                                const heap::LiveSet& found,
                                 const heap::ObjectSet& dropped,
                                 const heap::ObjectSet* possible) {
   const auto marks = MarkBits::find(heap);
@@ -137,7 +137,7 @@ std::uint64_t count_unexplained(const heap::Heap& heap,
       ++missing[{block.kind, block.object_bytes}];
     }
   }
-  const std::uint64_t threads = std::max<std::uint64_t>(1, found.records.size());
+  const std::uint64_t threads = std::max<std::uint64_t>(1, found.known_threads);
   std::uint64_t unexplained = 0;
   for (const auto& [size, count] : missing) {
     const std::uint64_t bytes = size.second;

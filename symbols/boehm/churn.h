@@ -26,7 +26,7 @@ heap::ObjectSet dropped_since_collection(const heap::Heap& heap,
 // Such a list has at most a block of objects of one size. With `possible`, counts only objects in
 // that set.
 std::uint64_t count_unexplained(const heap::Heap& heap,
-                                const LiveSet& found,
+                                const heap::LiveSet& found,
                                 const heap::ObjectSet& dropped,
                                 const heap::ObjectSet* possible = nullptr);
 

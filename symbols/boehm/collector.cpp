@@ -353,8 +353,8 @@ Result<Collector> find_collector(const Modules& modules,
   return find_by_structure(modules, memory, map);
 }
 
-Counters read_counters(const Collector& collector, const MemoryReader& memory) {
-  Counters counters;
+heap::Counters read_counters(const Collector& collector, const MemoryReader& memory) {
+  heap::Counters counters;
   counters.heap_bytes = read_value<std::uint64_t>(memory, collector.heap_bytes);
   counters.free_bytes = read_value<std::uint64_t>(memory, collector.large_free_bytes);
   counters.unmapped_bytes = read_value<std::uint64_t>(memory, collector.unmapped_bytes);

@@ -9,6 +9,7 @@
 #include "attach/process/memory_map.h"
 #include "symbols/boehm/layout.h"
 #include "symbols/elf/module.h"
+#include "symbols/heap/counters.h"
 
 namespace heapattach::boehm {
 
@@ -42,18 +43,6 @@ struct Collector {
   std::vector<std::string> notes;  // the source of each fact, for -v
 };
 
-// The collector's counters, read from its variables; none where unknown. Its own functions
-// GC_get_heap_size and GC_get_free_bytes omit unmapped bytes, which are included here.
-struct Counters {
-  std::optional<std::uint64_t> heap_bytes;  // used and free
-  std::optional<std::uint64_t> free_bytes;  // in free blocks, mapped or not
-  std::optional<std::uint64_t> unmapped_bytes;
-  std::optional<std::uint64_t> collections;
-  std::optional<bool> collecting;
-  std::optional<std::uint64_t> allocated;  // bytes since the last collection
-  std::optional<bool> incremental;
-};
-
 // Finds the collector, learns its layout from its accessor functions, debug information, a table or
 // the shape of its index, and checks the layout against the live memory. Unsupported if there is no
 // collector (the message lists what was searched); Malformed if no layout fits (the message names
@@ -62,6 +51,8 @@ Result<Collector> find_collector(const Modules& modules,
                                  const MemoryReader& memory,
                                  const MemoryMap& map);
 
-Counters read_counters(const Collector& collector, const MemoryReader& memory);
+// The counters, read from the collector's variables. Its own functions GC_get_heap_size and
+// GC_get_free_bytes omit unmapped bytes, which are included here.
+heap::Counters read_counters(const Collector& collector, const MemoryReader& memory);
 
 }  // namespace heapattach::boehm

@@ -4,11 +4,11 @@
 
 namespace heapattach::boehm {
 
-Counters counters_or_index(const Collector& collector,
-                           const MemoryReader& memory,
-                           const MemoryMap& map,
-                           std::uint64_t in_use) {
-  Counters counters = read_counters(collector, memory);
+heap::Counters counters_or_index(const Collector& collector,
+                                 const MemoryReader& memory,
+                                 const MemoryMap& map,
+                                 std::uint64_t in_use) {
+  heap::Counters counters = read_counters(collector, memory);
   if (counters.heap_bytes) return counters;
   const auto index = read_bounded_blocks(memory, map, collector.layout, in_use);
   if (!index) return counters;

@@ -9,9 +9,9 @@ namespace heapattach::boehm {
 
 // The collector's counters. A collector without symbols may keep them at an unknown place: then the
 // size of the heap is what its index adds up to. `in_use` is how much memory the process uses.
-Counters counters_or_index(const Collector& collector,
-                           const MemoryReader& memory,
-                           const MemoryMap& map,
-                           std::uint64_t in_use);
+heap::Counters counters_or_index(const Collector& collector,
+                                 const MemoryReader& memory,
+                                 const MemoryMap& map,
+                                 std::uint64_t in_use);
 
 }  // namespace heapattach::boehm

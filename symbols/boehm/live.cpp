@@ -176,7 +176,7 @@ LiveSet find_live(
   marker.trace({}, kept.finalizable);
   return {{std::move(marker).take_live(), std::move(free), std::move(ranges), std::move(threads),
            std::move(uncollectable), std::move(kept.tables), own_objects(kept.own),
-           std::move(kept.finalizable), std::move(problems)},
+           std::move(kept.finalizable), std::move(problems), records.size()},
           std::move(records)};
 }
 

@@ -27,6 +27,7 @@ struct LiveSet {
   std::vector<OwnObject> own = {};            // objects of the owner itself, alive or not
   std::vector<ObjectRef> finalizable = {};    // alive only because a finalizer waits for them
   std::vector<std::string> problems = {};  // descriptions of roots that are missing or incomplete
+  std::size_t known_threads = 0;           // of which the owner has records
 };
 
 }  // namespace heapattach::heap

@@ -109,17 +109,17 @@ std::uint64_t Account::free_bytes() const {
          sum(&ArenaAccount::top);
 }
 
-Result<Heap> read_heap(const Capture& capture, const Source& source) {
-  const Words words(capture, source.touched);
-  const auto arenas = find_arenas(words, source.module_data);
+Result<Heap> read_heap(const Capture& capture, const Places& places) {
+  const Words words(capture, places.touched);
+  const auto arenas = find_arenas(words, places.module_data);
   if (!arenas) return no_heap();
-  const std::vector<Range> anonymous(source.anonymous.begin(), source.anonymous.end());
-  Walked walked = walk_arenas(words, *arenas, anonymous, source.foreign);
+  const std::vector<Range> anonymous(places.anonymous.begin(), places.anonymous.end());
+  Walked walked = walk_arenas(words, *arenas, anonymous, places.foreign);
   if (arenas->parameters && arenas->parameters->mapped_chunks > 0) {
     add_mapped(words, anonymous, walked);
   }
   Heap heap;
-  heap.caches = mark_caches(words, *arenas, source.thread_pointers, walked.chunks);
+  heap.caches = mark_caches(words, *arenas, places.thread_pointers, walked.chunks);
   heap.account = account_for(*arenas, walked);
   count_mapped(words, walked, heap.account);
   heap.problems = std::move(walked.problems);

@@ -62,7 +62,7 @@ struct Heap {
 };
 
 // Where to search, and in what.
-struct Source {
+struct Places {
   std::span<const Range> module_data;           // writable, sorted
   std::span<const Range> anonymous;             // writable, sorted
   std::span<const RemoteAddr> thread_pointers;  // of the threads
@@ -71,7 +71,7 @@ struct Source {
 };
 
 // Unsupported if there is no heap of this kind in the capture, or it was never used.
-Result<Heap> read_heap(const Capture& capture, const Source& source);
+Result<Heap> read_heap(const Capture& capture, const Places& places);
 
 // Whether read_heap() would find a heap, of a process that runs meanwhile: Unsupported if not.
 Result<void> check_heap(const MemoryReader& memory, std::span<const Range> module_data);

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "symbols/boehm/collector.h"
+#include "symbols/boehm/root_tables.h"
+#include "symbols/heap/source.h"
+
+namespace heapattach::boehm {
+
+// The heap of the collector.
+class Source final : public heap::Source {
+ public:
+  Source(Collector collector, const heap::Surroundings& target);
+
+  [[nodiscard]] const Collector& collector() const { return collector_; }
+  // Memory outside the heap that it scans, as it was before the target was held. Without stacks.
+  [[nodiscard]] const std::vector<heap::RootRange>& static_roots() const { return static_roots_; }
+
+  [[nodiscard]] std::string_view name() const override { return "bdwgc"; }
+  [[nodiscard]] std::string_view whose() const override { return "the collector's"; }
+  [[nodiscard]] std::string_view version() const override { return collector_.version; }
+  [[nodiscard]] std::string_view layout() const override;
+  [[nodiscard]] heap::Shape shape() const override { return collector_.layout.shape(); }
+  [[nodiscard]] bool is_by_hand() const override { return false; }
+  [[nodiscard]] heap::Counters counters(const MemoryReader& memory) const override;
+  [[nodiscard]] std::vector<Range> variables(const Modules& modules) const override;
+  [[nodiscard]] std::span<const Range> data() const override { return data_; }
+
+  Result<heap::CopyPlan> plan(const heap::Surroundings& target,
+                              std::span<const FrozenThread> threads,
+                              std::uint64_t in_use,
+                              heap::Contents& contents) override;
+  Result<void> read(const heap::Copied& copied,
+                    const heap::Taken& taken,
+                    heap::Contents& contents) override;
+  heap::LiveSet mark(heap::Heap& heap,
+                     const heap::Copied& copied,
+                     std::vector<heap::RootRange> roots,
+                     unsigned workers) override;
+
+ private:
+  Collector collector_;
+  std::vector<Range> data_;
+  std::vector<heap::RootRange> static_roots_;
+  RootTables tables_;  // as they were when the copy was planned
+};
+
+class Kind final : public heap::Kind {
+ public:
+  [[nodiscard]] std::string_view choice() const override { return "gc"; }
+  [[nodiscard]] Result<std::unique_ptr<heap::Source>> find(
+      const heap::Surroundings& target) const override;
+};
+
+}  // namespace heapattach::boehm

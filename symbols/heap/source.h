@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attach/base/result.h"
+#include "attach/memory/capture.h"
+#include "attach/process/memory_map.h"
+#include "attach/stop/freeze.h"
+#include "symbols/elf/module.h"
+#include "symbols/heap/blocks.h"
+#include "symbols/heap/counters.h"
+#include "symbols/heap/live_set.h"
+#include "symbols/heap/root_range.h"
+
+// The seam between the heaps that this tool can read and everything that is made of them. Each kind
+// of heap implements Kind and Source in a folder of its own; symbols/heaps.h lists the kinds.
+namespace heapattach::heap {
+
+// A target in which a heap is looked for. It may be running.
+struct Surroundings {
+  const Modules& modules;
+  const MemoryReader& memory;
+  const MemoryMap& map;
+  const std::function<void(std::string_view)>& note;  // for each step with its reason
+};
+
+// A number that only one kind of heap has.
+struct Fact {
+  std::string_view key;    // in JSON
+  std::string_view words;  // which part of the free bytes it is; empty if it is none
+  std::uint64_t number = 0;
+};
+
+// A heap as it was read from a target.
+struct Contents {
+  BlockIndex index;
+  Counters counters;
+  // Memory of the heap that keeps no allocation alive: its blocks, and its owner's own data.
+  std::vector<Range> own;
+  std::vector<Fact> facts;
+  std::string remark;                 // a line about them for people
+  std::vector<std::string> problems;  // parts that do not fit; at another moment they may
+  std::vector<std::string> unread;    // other parts that are missing
+};
+
+// What must be copied while the target is held, for a heap that can tell where it is.
+struct CopyPlan {
+  bool is_settled = true;        // false: its owner was changing the heap
+  std::vector<Range> contents;   // of objects; sorted, disjoint
+  std::vector<Range> data;       // of its owner
+  std::vector<RootRange> roots;  // the stacks of threads among them
+};
+
+// What was copied of a target.
+struct Copied {
+  const Modules& modules;
+  const MemoryMap& map;
+  const Capture& capture;
+  const MemoryReader& outside;  // the target, for what was not copied
+  std::span<const FrozenThread> threads;
+  pid_t pid = 0;
+  std::span<const Range> touched = {};  // if all private memory was copied: what has contents
+};
+
+// The memory of the heaps that were read before.
+struct Taken {
+  std::vector<Range> blocks;   // of their objects; sorted, disjoint
+  std::vector<Range> foreign;  // the same with their headers
+};
+
+// A heap of a target, from when it is found until its live objects are known.
+class Source {
+ public:
+  Source() = default;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+  virtual ~Source() = default;
+
+  [[nodiscard]] virtual std::string_view name() const = 0;   // in snapshots: "malloc"
+  [[nodiscard]] virtual std::string_view whose() const = 0;  // "malloc's"
+  [[nodiscard]] virtual std::string_view version() const { return {}; }
+  [[nodiscard]] virtual std::string_view layout() const { return "structure"; }
+  [[nodiscard]] virtual Shape shape() const = 0;
+  // Whether the program frees its objects itself. All private memory is copied for such a heap, it
+  // is found in the copy, and by_hand.h says which of its objects are alive.
+  [[nodiscard]] virtual bool is_by_hand() const = 0;
+
+  // Reads the counters, at any time.
+  [[nodiscard]] virtual Counters counters(const MemoryReader& /*memory*/) const { return {}; }
+  // The variables of the owner, which are no variables of the program.
+  [[nodiscard]] virtual std::vector<Range> variables(const Modules& /*modules*/) const {
+    return {};
+  }
+  // The owner's data, which must be copied in one piece.
+  [[nodiscard]] virtual std::span<const Range> data() const { return {}; }
+
+  // Whether read() would find the heap of a process that runs; Unsupported if not.
+  [[nodiscard]] virtual Result<void> check(const Modules& /*modules*/,
+                                           const MemoryReader& /*memory*/) const {
+    return {};
+  }
+
+  // Plans the copy while the target is held, and fills what must be read then. `in_use` is how much
+  // memory the process uses, swap included.
+  virtual Result<CopyPlan> plan(const Surroundings& /*target*/,
+                                std::span<const FrozenThread> /*threads*/,
+                                std::uint64_t /*in_use*/,
+                                Contents& /*contents*/) {
+    return CopyPlan{};
+  }
+  // Fills the rest from the copy. Unsupported if there is no such heap.
+  virtual Result<void> read(const Copied& copied, const Taken& taken, Contents& contents) = 0;
+  // Traces the heap from `roots`, if its objects are not freed by hand.
+  virtual LiveSet mark(Heap& heap,
+                       const Copied& copied,
+                       std::vector<RootRange> roots,
+                       unsigned workers) = 0;
+};
+
+// One kind of heap.
+class Kind {
+ public:
+  Kind() = default;
+  Kind(const Kind&) = delete;
+  Kind& operator=(const Kind&) = delete;
+  virtual ~Kind() = default;
+
+  [[nodiscard]] virtual std::string_view choice() const = 0;  // the value of --heap
+
+  // Unsupported if the target has no such heap, or none that can be read.
+  [[nodiscard]] virtual Result<std::unique_ptr<Source>> find(const Surroundings& target) const = 0;
+};
+
+}  // namespace heapattach::heap
