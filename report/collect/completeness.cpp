@@ -35,7 +35,7 @@ bool is_among_collectors(const Module& module, RemoteAddr function) {
          is_its(*after);
 }
 
-// The same for a collector whose code alone shows it.
+// Does unknown_root_hook()'s work for a collector that is recognised only by its code.
 std::string hook_without_symbols(const Target& target, const MemoryReader& memory) {
   for (const Module& module : target.modules.all()) {
     const bool is_its =
@@ -51,7 +51,8 @@ std::string hook_without_symbols(const Target& target, const MemoryReader& memor
 
 // A program may make the collector call a function of its own for more roots
 // (GC_set_push_other_roots). The roots of Crystal and of the known runtimes are found in other
-// ways. Returns why the result may be incomplete if it is another hook; otherwise empty.
+// ways. For any other hook, returns the reason why the result may be incomplete; otherwise an empty
+// text.
 std::string unknown_root_hook(const Target& target, const MemoryReader& memory) {
   if (target.runtime == "crystal" || target.runtimes.follows_root_hook()) return {};
   const auto variable = target.modules.find_symbol("GC_push_other_roots");
@@ -72,7 +73,7 @@ std::string unknown_root_hook(const Target& target, const MemoryReader& memory) 
       module->name());
 }
 
-// How much of the blocks in use lies where pages could not be read: what is there counts as zeros.
+// The bytes of blocks in use on pages that could not be read. They count as zeros.
 std::uint64_t unread_bytes(const heap::Heap& heap, std::span<const Range> holes) {
   std::uint64_t unread = 0;
   const auto blocks = heap.blocks();
@@ -98,7 +99,7 @@ std::string misfits_of(const HeldHeap& held) {
       held.counters().collecting.value_or(false) ? "; a collection was running" : "");
 }
 
-// What is missing of the copy; empty if nothing is.
+// Says what is missing from the copy; empty if nothing is.
 std::string missing_of_copy(const Target& target, const HeldHeap& held, const heap::Heap& heap) {
   if (held.index().skipped > 0) return misfits_of(held);
   const auto& holes = held.capture.holes();

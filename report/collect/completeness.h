@@ -16,8 +16,8 @@ void mark_partial(const Target& target,
                   const TracedHeap& traced,
                   Snapshot& snapshot);
 
-// Why a snapshot would be partial, as far as that can be seen while the process runs; empty if no
-// reason is seen.
+// The reason why a snapshot would be partial, as far as a running process shows one; otherwise
+// empty.
 [[nodiscard]] std::string foreseen_gap(const Target& target);
 
 }  // namespace heapattach::snapshot

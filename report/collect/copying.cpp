@@ -12,7 +12,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// How much of a heap to keep here while it is read through a window. What the collector scans is
+// The bytes of a heap to keep in memory while it is read through a window. Scanned objects are
 // accessed in random order, and the rest, such as texts, in address order.
 std::size_t window_bytes(const heap::BlockIndex& index, std::uint64_t in_use) {
   constexpr std::uint64_t kLeast = 16U << 20;
@@ -55,7 +55,7 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
   held_.roots = std::move(plan.roots);
   if (collected != nullptr) add_roots_of_runtimes(threads);
   std::vector<Range> others = std::move(plan.data);
-  // Those in memory that is shared with other processes are not copied yet.
+  // Blocks in memory that is shared with other processes have not been copied yet.
   if (target_.has_by_hand()) {
     others.insert(others.end(), plan.contents.begin(), plan.contents.end());
   }
@@ -65,14 +65,15 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
   }
   const std::vector<Range> rest = heap::plan_copy(held_.roots, others, copied, held_.map);
   HA_TRY(held_.capture.add(source_.memory, rest, limits_));
-  // Of the target itself: a clone has its own copies of pages that the target has written to since.
+  // Examines the target itself: a clone has its own copies of pages that the target has written to
+  // since.
   if (with_memory_ && target_.process) {
     held_.memory = HA_TRY(see_memory(*target_.process, held_.index(), threads, held_.fibers));
   }
   return true;
 }
 
-// The stacks of fibers, and what other languages add.
+// Adds the stacks of fibers, and the roots of other languages' runtimes.
 void Copying::add_roots_of_runtimes(const std::vector<FrozenThread>& threads) {
   if (target_.runtime == "crystal") {
     held_.fibers =
@@ -84,7 +85,7 @@ void Copying::add_roots_of_runtimes(const std::vector<FrozenThread>& threads) {
   held_.roots.insert(held_.roots.end(), more.begin(), more.end());
 }
 
-// Where the heaps are that the program frees by hand, will be seen in the copy.
+// Copies everything, because the heaps that the program frees by hand are only found in the copy.
 Result<std::vector<Range>> Copying::add_everything() {
   held_.private_memory = plan_private_copy(target_, source_.process, held_.map);
   if (held_.is_clone && target_.process) note_uncopied(*target_.process, held_.private_memory);
@@ -123,8 +124,9 @@ Result<void> Copying::add_contents(const std::vector<Range>& ranges) {
 }
 
 // A running fiber uses its thread's stack range. The collector learns the end of that range only
-// when a collection begins, and until then may have the end of an earlier fiber, so the end is
-// taken from the fiber. The first thread's range stays a Stack: it is mostly the thread's own.
+// when a collection begins, and until then may have the end of an earlier fiber. So the end is
+// taken from the fiber. The first thread's range stays a Stack, because it is mostly the thread's
+// own.
 void Copying::add_fiber(const crystal::FiberStack& fiber) {
   if (!fiber.is_running) {
     held_.roots.push_back({heap::RootKind::Fiber, fiber.stack, 0, fiber.object.value});

@@ -11,7 +11,7 @@ namespace heapattach::snapshot {
 
 // The source of a copy of the heap: the target, or a clone of it.
 struct CopySource {
-  const Process* process;  // null: a core file, as loaded into the target
+  const Process* process;  // null for a core file, which is loaded into the target
   const MemoryReader& memory;
   bool in_passing = false;  // the heap is not copied, but accessed through a window
 };
@@ -44,7 +44,7 @@ class Copying {
     return *this;
   }
 
-  // False if the index was inconsistent and nothing was copied yet.
+  // Returns false if the index was inconsistent; then nothing was copied.
   Result<bool> copy(const std::vector<FrozenThread>& threads, bool accept_misfits);
 
  private:

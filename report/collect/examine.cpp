@@ -49,7 +49,7 @@ void look_at_symbols(const Target& target, Examination& found) {
   }
 }
 
-// For stopping and releasing the threads, without the copying.
+// The time for stopping and releasing the threads, without copying.
 constexpr std::chrono::milliseconds kStops{4};
 
 // Variables that --why can name: from symbols, or from debug information if the symbols were
@@ -77,8 +77,8 @@ const Module* find_malloc(const Modules& modules) {
   return libc == all.end() ? nullptr : &*libc;
 }
 
-// Whether a heap is there that a snapshot could read. The error is that of the snapshot. Threads
-// that run may be changing it at any moment.
+// Checks whether a snapshot could read the heap, and fails with the snapshot's error if not.
+// Running threads may be changing the heap at any moment.
 Result<void> check_heap(const heap::Source& heap, const Target& target) {
   constexpr int kMostTries = 5;
   for (int tries = 1;; ++tries) {
@@ -111,7 +111,7 @@ HeapFacts heap_facts(const Target& target) {
   heap.heap_bytes = now.heap_bytes.value_or(0);
   heap.free_bytes = std::min(heap.heap_bytes, now.free_bytes.value_or(0));
   if (target.collected() == nullptr) {
-    // Where its heap is shows only when it is copied.
+    // malloc's heap is found only in a copy.
     heap.kind = &kMallocsHeap;
     heap.is_resident = true;
     heap.heap_bytes = resident_bytes(target).value_or(0);

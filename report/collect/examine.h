@@ -21,8 +21,7 @@ struct Obstacle {
 struct HeapFacts {
   const HeapKind* kind = &kCollectorsHeap;  // never null
   std::vector<const HeapKind*> beside;      // the other heaps that --heap both would read, too
-  bool is_resident =
-      false;  // where the heap is shows only in a copy; heap_bytes is what is resident
+  bool is_resident = false;  // the heap is only found in a copy; heap_bytes is the resident memory
   std::string module;
   std::string version;  // empty: unknown
   std::string layout;   // how it was learned, as in the header of a snapshot
@@ -39,24 +38,24 @@ struct HeapFacts {
   std::chrono::milliseconds clone{};
 };
 
-// The interpreter of a Ruby process, and how its heap would be read. Whoever knows fills it in.
+// The interpreter of a Ruby process, and how its heap would be read. examine() does not fill it in.
 struct RubyFacts {
   std::string version;      // "3.1.2"
   std::string description;  // as Ruby prints it
   std::string module;
-  std::optional<std::uint64_t> heap_bytes;  // of its pages; none: not known
+  std::optional<std::uint64_t> heap_bytes;  // size of its pages; nothing if unknown
   std::string no_outside;              // why its memory cannot be read from outside; empty: it can
   std::chrono::milliseconds freeze{};  // the approximate pause, as in HeapFacts
   std::chrono::milliseconds clone{};
 };
 
-// What --trace would record. Whoever knows fills it in: examine() does not.
+// The contents of a possible --trace. examine() does not fill it in.
 struct TraceProspect {
   std::vector<std::string> entries;  // functions of the collector that can be hooked
   bool follows_ends = false;         // the trace can tell which objects stay in use
   std::vector<std::string> notes;    // what would be missing, and why
   std::string refusal;               // why the process cannot be traced; empty: it can
-  // What is allocated at present, and the share of one processor that tracing that would take.
+  // The present rate of allocation, and the share of one processor that tracing it would take.
   std::optional<double> bytes_per_second = {};
   double cost = 0;
 };
@@ -75,12 +74,12 @@ struct Examination {
   std::optional<RubyFacts> ruby;
   std::optional<TraceProspect> trace;
   std::vector<Obstacle> obstacles;
-  std::optional<ErrorKind> refusal;  // why no way works; none: one does
-  std::string gap;  // why a snapshot would be partial, as far as is known; empty: nothing shows
+  std::optional<ErrorKind> refusal;  // why no way works; nothing if one does
+  std::string gap;                   // why a snapshot would be partial; empty if no reason is known
 };
 
 // A dry run: inspects the process as a snapshot would beforehand, but writes and stops nothing.
-// Fails only if there is no such process, or the time is up.
+// Fails only if there is no such process, or time runs out.
 Result<Examination> examine(const TakeOptions& options);
 
 }  // namespace heapattach::snapshot

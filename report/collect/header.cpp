@@ -32,7 +32,7 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-// The kernel counts a process's start in ticks since boot, and has the time of boot.
+// The kernel gives a process's start in ticks since boot, and the time of boot.
 std::string start_time(const Process& process) {
   const auto stat = Fd::open("/proc/stat", O_RDONLY);
   if (!stat) return "";
@@ -57,7 +57,7 @@ Heap account_of(const heap::Source& source, const heap::Contents& contents) {
   account.layout = source.layout();
   account.collecting = counters.collecting;
   account.collections = counters.collections;
-  // If the heap's own counters are unavailable, its blocks add up to the same.
+  // Without the heap's own counters, uses the sum of its blocks, which is the same.
   account.heap_bytes = counters.heap_bytes.value_or(index.used_bytes + index.free_bytes);
   account.free_bytes = counters.free_bytes.value_or(index.free_bytes);
   account.unmapped_bytes = counters.unmapped_bytes.value_or(index.unmapped_bytes);
@@ -89,7 +89,7 @@ void fill_header(const Target& target,
                  Snapshot& snapshot) {
   Header& header = snapshot.header;
   if (target.core) {
-    // A core file does not have the machine and the start time of the process.
+    // A core file does not contain the host and the start time of the process.
     header.tool = "heapattach " HEAPATTACH_VERSION;
     header.pid = target.pid();
     header.exe = target.core->program();

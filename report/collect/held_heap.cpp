@@ -27,8 +27,8 @@ std::uint64_t total_bytes(const std::vector<heap::RootRange>& roots) {
   return sum;
 }
 
-// Room for everything that will be copied. Address space costs nothing, so it is generous; only
-// what will surely be used is touched beforehand.
+// Reserves room for everything that will be copied. Address space costs nothing, so it is generous;
+// only memory that is certain to be used is touched beforehand.
 Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   const heap::Counters now = boehm::read_counters(target.collector, target.memory);
   std::uint64_t mapped = 0;
@@ -36,7 +36,7 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
     const bool is_left_out = mapping.range.bytes > kLargestMapping;
     if (heap::may_hold_heap(mapping) && !is_left_out) mapped += mapping.range.bytes;
   }
-  // Memory that it leaves out is not copied, however much that is.
+  // Memory that the core file lacks is not copied.
   if (target.core) mapped = std::min(mapped, target.core->stored_bytes());
   // The collector's counters come from the target, and may be wrong.
   const std::uint64_t most =
@@ -56,7 +56,7 @@ bool is_read_in_passing(const Target& target, Hold hold, const TakeOptions& opti
   return hold == Hold::Clone && !target.has_by_hand() && !options.with_edges && !options.texts_only;
 }
 
-// The target is released before the time of the whole run is over.
+// The longest pause ends before the time for the whole run does.
 std::chrono::milliseconds longest_pause(const Request& request) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(request.deadline.at - Clock::now());
@@ -96,7 +96,7 @@ class Attempt {
             .advice = "--max-pause MS, which allows more, or --snapshot read, which stops nothing"};
   }
 
-  // Nothing shows what threads wait for if they run meanwhile.
+  // If the threads run meanwhile, nothing shows what they wait for.
   CopyFrom copy(bool with_waits = true, bool in_passing = false) {
     return [this, with_waits, in_passing](const HeldSource& from) -> Result<void> {
       Copying copying(target_, {from.process, from.memory, in_passing}, held_, from.deadline);
@@ -125,7 +125,7 @@ class Attempt {
     stop.look = [&]() -> Result<void> {
       const auto counters = boehm::read_counters(target_.collector, target_.memory);
       is_collecting = counters.collecting.value_or(false) && !accept_misfits_;
-      // A clone of this state would be useless.
+      // A clone made during a collection would be useless.
       if (is_collecting) return Error{ErrorKind::Timeout, "a collection is running"};
       return {};
     };
@@ -149,7 +149,7 @@ class Attempt {
   bool is_copied_ = false;
 };
 
-// The choice of --snapshot auto.
+// Decides for --snapshot auto.
 Hold decide(const Target& target, const TakeOptions& options) {
   if (options.hold != Hold::Auto || target.core || options.held != nullptr) return options.hold;
   const heap::Counters now = boehm::read_counters(target.collector, target.memory);
@@ -186,9 +186,9 @@ Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const Take
   auto held = std::make_unique<HeldHeap>(
       HA_TRY(make_arena(target, !is_read_in_passing(target, first, options))));
   HoldAttempts attempts;
-  // What may have been copied of a clone that went is not to be copied twice.
+  // Discards a dead clone's partial copy.
   attempts.start_afresh = [&]() -> Result<void> {
-    held.reset();  // its memory is used again
+    held.reset();  // the next copy uses its memory
     held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target, true)));
     return {};
   };

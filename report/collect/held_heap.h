@@ -14,12 +14,12 @@
 
 namespace heapattach::snapshot {
 
-// Which memory of a process is copied to find the heaps that the program frees by hand.
+// The memory of a process that is copied to find the heaps that the program frees by hand.
 struct PrivateMemory {
   std::vector<Range> ranges;   // sorted
   std::vector<Range> touched;  // the parts of them that have contents, sorted; the rest is zero
-  std::vector<Range> written;  // those in mappings that may not be written to any more
-  std::vector<std::string> unread;  // what was left out, and why
+  std::vector<Range> written;  // the parts in mappings that are no longer writable
+  std::vector<std::string> unread;  // descriptions of omitted parts, with the reasons
 };
 
 // Everything that was copied from a target while it was held, so that the target is no longer
@@ -28,12 +28,12 @@ struct PrivateMemory {
 struct HeldHeap : Holding {
   explicit HeldHeap(Arena arena) : capture(std::move(arena)), heaps(1) {}
 
-  // Of the process's own heap, which is the first.
+  // The index of the process's own heap, which is the first.
   [[nodiscard]] const heap::BlockIndex& index() const { return heaps.front().index; }
   [[nodiscard]] const heap::Counters& counters() const { return heaps.front().counters; }
 
   std::optional<Clone> clone;  // the capture's window shows its heap
-  // With a clone: each access to memory that is not here stops all threads for a moment, to change
+  // With a clone: each access to memory outside the window stops all threads for a moment, to move
   // the window.
   std::optional<WithOneWorker> alone;
   Capture capture;
@@ -52,7 +52,7 @@ std::uint64_t unaccounted_bytes(const HeldHeap& held);
 // The WaitReader to use; null if edges are not kept.
 [[nodiscard]] const WaitReader* wait_reader(const TakeOptions& options);
 
-// Holds the target as `options` say and copies its heap and roots. If the index of the heap is
+// Holds the target as `options` specify and copies its heap and roots. If the index of the heap is
 // inconsistent because the collector was changing it, lets the target run for a few milliseconds
 // and tries again, a few times.
 Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const TakeOptions& options);

@@ -15,7 +15,7 @@
 // use this: those on heaps, on stacks, and on Ruby.
 namespace heapattach::snapshot {
 
-// What is copied from.
+// The source of a copy.
 struct HeldSource {
   const Process* process;  // the target, or a clone of it; null: a core file
   const MemoryReader& memory;
@@ -24,23 +24,24 @@ struct HeldSource {
 };
 using CopyFrom = std::function<Result<void>(const HeldSource&)>;
 
-// How and when a target was held.
+// The way and the time in which a target was held.
 struct Holding {
   FreezeReport freeze;
   std::chrono::system_clock::time_point captured;
-  // The clock of the target's timers at that moment; not known from a core file.
+  // The clock of the target's timers at that moment; unknown for a core file.
   std::optional<std::chrono::nanoseconds> monotonic;
-  bool is_held = false;   // false: it ran while it was read; true of a core file
-  bool is_clone = false;  // it was held until a clone was made, and that was read
+  bool is_held = false;   // false if it ran while it was read; true for a core file
+  bool is_clone = false;  // it was held until a clone was made; the clone was read
 };
 
-// How to stop a target, besides what the request says.
+// Options for stopping a target that are not in the request.
 struct HoldOptions {
   std::chrono::milliseconds budget = kLongestFreeze;           // for the whole stop
   std::optional<std::chrono::milliseconds> thread_deadline{};  // for each thread to stop
   bool with_vector_registers = false;
   std::string advice{};  // if the budget was too small; empty: none, and the budget is not named
-  // Of hold_clone(): called during the freeze, before the clone is made; an error prevents it.
+  // hold_clone() calls this during the freeze, before the clone is made. An error prevents the
+  // clone.
   std::function<Result<void>()> look{};
 };
 

@@ -11,7 +11,7 @@ struct HoldAttempts {
   // Holds the target once and copies its heap. Returns false if the heap was inconsistent, for
   // example during a collection. With `is_last`, accepts an inconsistent heap.
   std::function<Result<bool>(Hold hold, bool is_last)> once;
-  // Discards what was copied so far, before another way of holding is tried.
+  // Discards the partial copy before another way of holding is tried.
   std::function<Result<void>()> start_afresh;
   std::function<void()> wait;
 };

@@ -26,9 +26,9 @@ ObjectKind kind_of(const heap::Block& block) {
   return block.kind == heap::kNormal ? ObjectKind::Normal : ObjectKind::Custom;
 }
 
-// Fills in the edges. Groups of blocks are searched on all cores, each once, and added in order. To
-// look for all edges twice, first to count them, takes longer; and to gather all before their
-// number is known, twice the memory, because edges are the largest array of all.
+// Fills in the edges. Groups of blocks are searched on all cores, each once, and added in order.
+// Searching twice, first to count the edges, takes longer. Gathering all edges before their number
+// is known takes twice the memory, because edges are the largest array.
 class EdgeSearch {
  public:
   EdgeSearch(const JoinSources& from, Snapshot& snapshot)
@@ -48,11 +48,11 @@ class EdgeSearch {
     return (blocks_ + kBlocksAtATime - 1) / kBlocksAtATime;
   }
 
-  // Address space for an edge for each word, so that the array hardly ever moves; it takes memory
-  // only for those that there are. If there is less address space, the array grows (make_room()).
+  // Reserves address space for an edge per word, so that the array hardly ever moves. Only existing
+  // edges take memory. If there is less address space, the array grows (make_room()).
   void reserve() {
     std::uint64_t words = 0;
-    // Beside malloc's heap, objects that the collector does not scan may have edges into it.
+    // With malloc's heap, objects that the collector does not scan may have edges into that heap.
     const bool is_any_scanned = from_.heap.shape().shares_pages;
     for (std::uint32_t i = 0; i < blocks_; ++i) {
       const heap::Block& block = from_.heap.blocks()[i];
@@ -86,8 +86,8 @@ class EdgeSearch {
     }
   }
 
-  // Of the objects from `index` on. Sets where their edges end, among those of the group, and
-  // returns the index after the last object.
+  // Finds the edges of the objects from `index` on. Sets the ends of their edges within the group,
+  // and returns the index after the last object.
   std::uint64_t search(std::uint32_t first,
                        std::uint32_t last,
                        std::uint64_t index,
@@ -109,14 +109,14 @@ class EdgeSearch {
     return index;
   }
 
-  // Where the edges of a group begin, after those of all earlier ones. None if another worker
-  // failed.
+  // Waits for all earlier groups, and returns where this group's edges begin; nothing if another
+  // worker failed.
   std::optional<std::ptrdiff_t> make_room(std::size_t group, std::size_t count) {
     std::unique_lock lock(mutex_);
     turn_changed_.wait(lock, [&] { return turn_ == group || is_abandoned_; });
     const std::size_t at = snapshot_.edges.size();
-    // Arrays whose elements overlap may have more edges than words. The array moves for them, when
-    // nobody writes to it.
+    // Arrays whose elements overlap may have more edges than words. Then the array moves, at a
+    // moment when nobody writes to it.
     if (at + count > snapshot_.edges.capacity()) {
       turn_changed_.wait(lock, [&] { return copying_ == 0 || is_abandoned_; });
     }

@@ -18,7 +18,7 @@ struct JoinSources {
 // `live`.
 void join_objects(const JoinSources& from, const heap::ObjectSet& live, Snapshot& snapshot);
 
-// The same, but only counts the objects that are alike.
+// Fills the types, sizes and `alike` of `snapshot`: only counts the objects that are alike.
 void join_counts(const JoinSources& from, const heap::ObjectSet& live, Snapshot& snapshot);
 
 // Fills first_edge and edges: each word of a listed object that points into a listed object, unless

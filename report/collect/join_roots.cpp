@@ -72,8 +72,9 @@ class GlobalNames {
 
   const Modules& modules_;
   const types::TypeModel& types_;
-  std::vector<Range> of_collector_;                            // see own_variables()
-  std::unordered_map<std::uint64_t, types::TypeRef> type_at_;  // of the variable that starts there
+  std::vector<Range> of_collector_;  // the collector's own variables; see own_variables()
+  std::unordered_map<std::uint64_t, types::TypeRef>
+      type_at_;  // type of the variable that starts at an address
 };
 
 void take(std::optional<FrameFinder::Found> found, Root& root) {
@@ -84,7 +85,7 @@ void take(std::optional<FrameFinder::Found> found, Root& root) {
   root.is_below_stack_pointer = found->is_below;
 }
 
-// A fiber that runs on a thread has the thread's stack.
+// The stack of a fiber that runs on a thread is recorded as the thread's.
 void name_frame(const RootSources& from, const heap::RootRange& range, RemoteAddr at, Root& root) {
   const auto word = from.held.capture.read_as<std::uint64_t>(at);
   if (!word) return;
@@ -95,7 +96,7 @@ void name_frame(const RootSources& from, const heap::RootRange& range, RemoteAdd
 // Adds the roots of one heap.
 class RootList {
  public:
-  // Only those that point to one of `wanted`; null: to any listed object.
+  // Adds only roots that point to one of `wanted`; if that is null, to any listed object.
   RootList(const RootSources& from,
            const GlobalNames& globals,
            const heap::ObjectSet* wanted,
@@ -123,7 +124,7 @@ class RootList {
     }
   }
 
-  // The collector does not look at them.
+  // Adds vector registers, which the collector does not scan.
   void add_vector_registers(const FrozenThread& thread) {
     for (const std::uint64_t word : thread.vector_registers) {
       const auto to = heap_.resolve(word, heap::Heap::From::Stack);
@@ -139,7 +140,7 @@ class RootList {
     }
   }
 
-  // The words of an object that is not listed, as if they were a root.
+  // Adds the words of an object that is not listed as roots.
   void add_words_of(heap::ObjectRef garbage) {
     if (from_.order.index_of(garbage)) return;
     heap_.for_each_edge(garbage, [&](std::uint64_t offset_words, heap::ObjectRef to) {

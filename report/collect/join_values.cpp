@@ -162,7 +162,7 @@ class Reader {
     add(all.substr(0, end), Value::kOwn, true, bytes);
   }
 
-  // A pointer to the text, its length, and room for a short text.
+  // A std::string has a pointer to the text, its length, and room for a short text.
   void read_std_string(std::span<const std::byte> contents, std::uint64_t at, std::uint32_t path) {
     if (contents.size() < 16 || at > contents.size() - 16) return;
     const auto start = load<std::uint64_t>(contents, at);

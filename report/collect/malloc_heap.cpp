@@ -19,7 +19,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// Of smaller mappings, looking for untouched pages takes longer than copying them.
+// In smaller mappings, looking for untouched pages takes longer than copying them.
 constexpr std::uint64_t kSmall = 256U << 10;
 
 void add_range(Range range, std::vector<Range>& to) {
@@ -39,7 +39,7 @@ void add_parts(Range range,
                std::vector<Range>& parts) {
   constexpr std::size_t kGap = 16;
   std::size_t first = 0;
-  std::size_t end = 0;  // of the pages to add; first if there are none yet
+  std::size_t end = 0;  // end of the pages to add; equal to the first if there are none yet
   const auto flush = [&] {
     add_range({range.start + first * page_bytes(), (end - first) * page_bytes()}, parts);
   };
@@ -55,8 +55,8 @@ void add_parts(Range range,
   flush();
 }
 
-// The pages of a mapping for which `is_wanted` holds. A vast one is looked at in slices, because
-// each of its pages takes 20 bytes of our memory meanwhile.
+// Finds the pages of a mapping for which `is_wanted` holds. A large mapping is examined in slices,
+// because each page takes 20 bytes of our memory meanwhile.
 template <class IsWanted>
 Result<std::vector<Range>> parts_of(const Process& process, Range range, IsWanted is_wanted) {
   constexpr std::uint64_t kSlice = std::uint64_t{1} << 30;
@@ -68,7 +68,7 @@ Result<std::vector<Range>> parts_of(const Process& process, Range range, IsWante
   return parts;
 }
 
-// Decides for one mapping after the other what to copy of it.
+// Decides what to copy from each mapping.
 class CopyPlan {
  public:
   CopyPlan(const Target& target, const Process* process, std::vector<Range> constants)
@@ -97,7 +97,7 @@ class CopyPlan {
 
  private:
   static bool is_used(const PageState& page) { return page.is_present || page.is_swapped; }
-  // Not the file's own contents, which hold no pointer.
+  // Whether the page is the process's own copy. The file's own contents have no pointers.
   static bool is_own_copy(const PageState& page) { return is_used(page) && !page.is_of_file; }
 
   void add_whole(Range range) {
@@ -113,7 +113,7 @@ class CopyPlan {
   void add_writable(const Mapping& mapping) {
     const Range range = mapping.range;
     if (range.bytes > kLargestMapping) return leave_out(mapping);
-    // A page of another process may have contents without being here.
+    // A page that another process serves may have contents without being present.
     const bool is_served = target_.live && target_.live->stalling().userfault_bytes({range}) > 0;
     if (process_ == nullptr || is_served || range.bytes < kSmall) return add_whole(range);
     const bool is_anonymous = mapping.is_anonymous();
@@ -133,7 +133,7 @@ class CopyPlan {
     }
   }
 
-  // A private mapping of a file that is only readable at present.
+  // Whether it is a private mapping of a file that is only readable now.
   [[nodiscard]] bool may_have_been_written(const Mapping& mapping) const {
     if (process_ == nullptr || mapping.is_anonymous() || !mapping.is_private) return false;
     if (!mapping.readable || mapping.writable || mapping.path.starts_with("/dev/")) return false;
@@ -147,7 +147,7 @@ class CopyPlan {
   PrivateMemory plan_;
 };
 
-// What modules have made read-only after relocation: all pages of a mapping that cannot be written.
+// Memory that modules made read-only after relocation: all pages of a mapping that is not writable.
 std::vector<Range> constants_of(const Modules& modules, const MemoryMap& map) {
   std::vector<Range> constants;
   for (const Module& module : modules.all()) {
@@ -260,7 +260,7 @@ Result<void> read_heaps(const Target& target, HeldHeap& held) {
     append(target.heaps[i]->is_by_hand() ? contents.own : heap::memory_of(contents.index),
            taken.blocks);
     taken.blocks = heap::joined(std::move(taken.blocks));
-    // A collector may get memory by moving the break, among malloc's.
+    // A collector may move the break, so that its memory is among malloc's.
     append(taken.blocks, taken.foreign);
     append(contents.index.headers, taken.foreign);
     taken.foreign = heap::joined(std::move(taken.foreign));

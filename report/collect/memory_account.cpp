@@ -70,9 +70,9 @@ class Accounting {
     share.mapped_bytes += mapped;
   }
 
-  // A mapping with blocks of the heap: counts page by page. The kernel's sum for the mapping is
-  // kept. If it counts fewer pages than are present, zero pages were read; then pages that are
-  // certainly the process's own come first.
+  // A mapping with blocks of the heap: counts page by page. Keeps the kernel's sum for the mapping.
+  // If that has fewer pages than are present, zero pages were read; then pages that are certainly
+  // the process's own come first.
   void split(const SeenMapping& one, MemoryUse rest) {
     std::array<PageCount, 3> counts;
     RemoteAddr at = one.mapping.mapping.range.start;

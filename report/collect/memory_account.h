@@ -41,9 +41,9 @@ struct SeenMapping {
 struct SeenMemory {
   std::vector<SeenMapping> mappings;
   std::vector<Range> used;         // blocks of the heap, sorted, disjoint, of whole pages
-  std::vector<Range> free;         // the same for free ones, without unmapped memory
+  std::vector<Range> free;         // free blocks, likewise, without unmapped memory
   std::vector<RemoteAddr> stacks;  // an address in each stack of a thread
-  std::vector<RemoteAddr> fibers;  // the same for fibers; a thread may run on one
+  std::vector<RemoteAddr> fibers;  // an address in each stack of a fiber; a thread may run on one
 };
 
 struct MemoryAccount {
@@ -74,7 +74,7 @@ struct HeapAccount {
   std::string remark{};
 };
 
-// What --summary shows about a process; for a snapshot, without the process's memory.
+// The contents of --summary. For a snapshot, without the process's memory.
 struct MemorySummary {
   std::vector<std::optional<HeapAccount>> heaps;  // as Snapshot::heaps; none: numbers are unknown
   std::optional<MemoryAccount> memory;

@@ -7,7 +7,7 @@
 
 namespace heapattach::snapshot {
 
-// What a snapshot says about an object, except its address and its kind.
+// Makes the objects of a snapshot, except for their addresses and kinds.
 class ObjectFacts {
  public:
   // Fills the sizes of `snapshot`. Objects that are not in `live` are unreachable. Borrows `from`
@@ -27,10 +27,10 @@ class ObjectFacts {
  private:
   const JoinSources& from_;
   const heap::ObjectSet& live_;
-  std::vector<std::uint32_t> class_of_;  // of the objects of a block
+  std::vector<std::uint32_t> class_of_;  // size class of a block's objects
 };
 
-// Which rows have objects; many threads may add to it at once.
+// The set of rows that have objects. Several threads may add to it at once.
 class UsedRows {
  public:
   explicit UsedRows(std::size_t rows) : used_(rows) {}

@@ -32,7 +32,8 @@ class Opened {
   // it no longer fits; in that case, reads the map again.
   Result<boehm::Collector> find_collector();
 
-  // The same for any kind of heap.
+  // Finds a heap of any kind in a running process. If the heap no longer fits the map, reads the
+  // map again.
   Result<std::unique_ptr<heap::Source>> find_heap(
       const heap::Kind& kind, const std::function<void(std::string_view)>& note);
 
@@ -43,7 +44,7 @@ class Opened {
   std::unique_ptr<const Process> process;  // null for a core file
   std::unique_ptr<CoreFile> core;          // null for a process
   std::unique_ptr<const LiveMemory> live;  // null for a core file
-  const MemoryReader& memory;              // of either
+  const MemoryReader& memory;              // of the process or the core file
   MemoryMap map;
   Modules modules{{}};
 

@@ -9,7 +9,7 @@
 
 namespace heapattach::snapshot {
 
-// How long the target would be stopped, estimated in advance.
+// An estimate of the time for which the target would be stopped.
 struct PauseEstimate {
   std::chrono::milliseconds freeze{};
   std::chrono::milliseconds clone{};

@@ -15,9 +15,10 @@ namespace heapattach::snapshot {
 // mappings that look like the stacks of ended fibers.
 [[nodiscard]] std::vector<Range> stale_stacks(const HeldHeap& held);
 
-// The words in this memory that reference objects that are neither alive nor free. They are read
-// now, not from the copy: only words that are still there can explain why an object was marked. A
-// program may have very many stacks, so no stack is kept, and only one word for each object.
+// Finds words that reference objects that are neither alive nor free. Reads them from the process's
+// present memory, not from the copy, because only words that still exist can explain why an object
+// was marked. A program may have very many stacks, so this keeps no stack, and only one word for
+// each object.
 class StaleWords {
  public:
   // The heap and the live set must outlive this.

@@ -26,7 +26,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// Soon after the thaw: what they wait for is asked of the kernel, too, as it is by then.
+// Runs soon after the thaw, because it also asks the kernel what the threads wait for.
 void join_threads(const Target& target,
                   const HeldHeap& held,
                   const unwind::Stacks& stacks,
@@ -101,8 +101,8 @@ void join_contents(const JoinSources& sources,
                    Snapshot& snapshot) {
   if (options.with_objects) {
     options.request.begin("listing objects and references");
-    // Without references and texts, no contents are needed any more: the list is made where the
-    // copy was.
+    // Without references and texts, contents are no longer needed, and the list can use the copy's
+    // memory.
     const bool needs_contents = options.with_edges || options.texts_only || options.with_contents;
     if (!needs_contents) held.capture.release();
     join_objects(sources, live, snapshot);
@@ -135,7 +135,7 @@ void join_references(const JoinSources& sources,
   if (waits != nullptr) waits->join_objects(from.target, from.held, snapshot);
 }
 
-// If a clone ended too early, freezes the target instead, if we may choose.
+// Freezes the target instead if a clone ended too early and `options` leave the choice.
 Result<Snapshot> without_clone(const TakeOptions& options, const Error& error) {
   if (options.hold != Hold::Auto) return error;
   options.request.note(error.message() + ": freezing instead");
@@ -144,7 +144,7 @@ Result<Snapshot> without_clone(const TakeOptions& options, const Error& error) {
   return take_snapshot(frozen);
 }
 
-// The copied memory, for as long as it has readers.
+// Keeps the copied memory for as long as it has readers.
 class KeptHeap final : public MemoryReader {
  public:
   explicit KeptHeap(std::unique_ptr<HeldHeap> held) : held_(std::move(held)) {}

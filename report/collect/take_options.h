@@ -21,7 +21,7 @@ enum class Hold : std::uint8_t {
   Nothing,  // read while it runs: may be inconsistent, and is marked so
 };
 
-// Which heap of the target to read.
+// The heap of the target to read.
 enum class HeapChoice : std::uint8_t {
   Auto,    // the collector's, if there is one; otherwise malloc's
   Gc,      // the collector's
@@ -29,11 +29,11 @@ enum class HeapChoice : std::uint8_t {
   Both,    // the collector's and malloc's, with the references between them
 };
 
-// What to put into a snapshot of a heap, and how to take it.
+// The contents of a snapshot of a heap, and the way to take it.
 struct TakeOptions {
   const Request& request;
-  // The threads of a process that the caller holds stopped until the snapshot is taken; null: it is
-  // held as `hold` says.
+  // The threads of a process that the caller holds stopped until the snapshot is taken; if null, it
+  // is held as `hold` specifies.
   const std::vector<FrozenThread>* held = nullptr;
   Hold hold = Hold::Freeze;
   HeapChoice heap = HeapChoice::Auto;

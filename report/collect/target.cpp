@@ -34,7 +34,7 @@ void warn_of_names(const TakeOptions& options, const Opened& target) {
   }
 }
 
-// Whether another kind of heap may be looked for, although the process does not have this one.
+// Whether to search for another kind of heap if the process does not have this one.
 bool may_look_further(const TakeOptions& options, const Opened& target) {
   if (options.heap == HeapChoice::Both) return true;
   if (options.heap != HeapChoice::Auto) return false;
@@ -46,7 +46,7 @@ bool is_chosen(HeapChoice choice, const heap::Kind& kind) {
   return choice != HeapChoice::Malloc || kind.choice() == "malloc";
 }
 
-// The collector's part of what was found.
+// Fills the collector's part of `heap`.
 void describe_collector(const Opened& target, HeapFound& heap) {
   const auto* collector = dynamic_cast<const boehm::Source*>(heap.heaps.front().get());
   if (collector == nullptr) {
@@ -64,7 +64,7 @@ Result<HeapFound> find_heaps(const TakeOptions& options, Opened& target) {
     options.request.note(text);
   };
   HeapFound heap;
-  std::optional<Error> missing;  // the first that is
+  std::optional<Error> missing;  // the first missing heap
   const auto kinds = heap_kinds();
   for (const heap::Kind* kind : kinds) {
     if (!is_chosen(options.heap, *kind)) continue;
@@ -97,7 +97,7 @@ Result<HeapFound> find_heaps(const TakeOptions& options, Opened& target) {
 // How long to search for the allocation sites of classes without a name.
 constexpr std::chrono::milliseconds kLongestLabelling{5'000};
 
-// Where the main program's code is.
+// The ranges of the main program's code.
 std::vector<Range> code_of(const Modules& modules) {
   std::vector<Range> code;
   const Module* program = modules.main_program();
@@ -114,14 +114,14 @@ bool uses_cxx(const Modules& modules) {
   });
 }
 
-// Costs only the types at worst: what cannot be read leaves a note.
+// Reads debug information. A part that cannot be read costs only its types and leaves a note.
 types::TypeModel find_types(const TakeOptions& options,
                             const Opened& target,
                             const crystal::TypeTable& classes) {
   types::TypeOptions how;
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
       options.request.deadline.at - std::chrono::steady_clock::now());
-  // The other half of the time is for everything else.
+  // Half of the remaining time at most: the other half is for everything else.
   how.time_per_module = std::clamp(left / 2, std::chrono::milliseconds(1), how.time_per_module);
   how.until = std::chrono::steady_clock::now() + left / 2;
   how.warn = [&options](std::string_view text) {
@@ -135,7 +135,7 @@ types::TypeModel find_types(const TakeOptions& options,
   } else {
     options.request.note("types are not kept: " + cache.error().message());
   }
-  // What the compiler says of its own layouts comes first; names alone say nothing of them.
+  // Layouts from the compiler come first. A list with only names has none.
   const bool has_layouts = std::any_of(classes.types().begin(), classes.types().end(),
                                        [](const auto& type) { return !type.fields.empty(); });
   types::TypeModel found = has_layouts ? types::types_from_table(classes) : types::TypeModel{};
@@ -197,7 +197,7 @@ Result<std::unique_ptr<Target>> learn_all(const TakeOptions& options,
                                   std::move(fibers));
 }
 
-// The user's warnings of a core file, and what -v shows of the types and files.
+// Reports warnings about a core file, and what -v shows about types and files.
 void report_findings(const TakeOptions& options, const Target& target) {
   options.request.note(fmt::format("{} C++ classes with vtables", target.vtables.names().size()));
   for (const std::string& text : target.types.notes) options.request.note(text);

@@ -21,12 +21,13 @@ namespace heapattach::snapshot {
 // The heaps of an opened target that are to be read.
 struct HeapFound {
   std::vector<std::unique_ptr<heap::Source>> heaps;  // the first is the process's own
-  // Of the collector, if one of them is its heap.
+  // The collector, if one of the heaps is a collector's.
   boehm::Collector collector;
   std::vector<Range> collector_data;
-  std::vector<heap::RootRange> static_roots;  // memory that it scans, before the freeze
+  std::vector<heap::RootRange>
+      static_roots;  // the memory that it scans, as it was before the freeze
 
-  // The heap whose objects the program does not free itself; null if there is none.
+  // The collector's heap, whose objects the program does not free itself; null if there is none.
   [[nodiscard]] heap::Source* collected() const {
     return heaps.front()->is_by_hand() ? nullptr : heaps.front().get();
   }

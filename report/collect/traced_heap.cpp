@@ -26,9 +26,9 @@ std::string unless_explained(const StaleWords& stale) {
                      stale.unread());
 }
 
-// Of the objects that are missing for no known reason, those that a root which was not seen could
-// keep alive: a word somewhere in the target's memory leads to them. The program has dropped the
-// others, whose last reference is gone.
+// Counts the objects that are missing for no known reason and that an unseen root may keep alive,
+// because a word somewhere in the target's memory references them. The last references to the
+// others are gone: the program has dropped them.
 std::uint64_t count_possible(const Target& target,
                              const HeldHeap& held,
                              const Deadline& deadline,
@@ -116,7 +116,7 @@ Result<std::unique_ptr<const heap::JoinedBlocks>> join_heaps(const Target& targe
   return std::make_unique<const heap::JoinedBlocks>(HA_TRY(heap::join_blocks(parts)));
 }
 
-// Puts the heaps that the program frees by hand beside the collector's, which was traced before.
+// Adds the heaps that the program frees by hand to the collector's, which was traced before.
 void add_by_hand(const HeldHeap& held, const heap::Heap& collector, TracedHeap& traced) {
   heap::Shape shape = collector.shape();
   shape.shares_pages = true;
@@ -130,10 +130,9 @@ void add_by_hand(const HeldHeap& held, const heap::Heap& collector, TracedHeap& 
   traced.heap = std::move(heap);
 }
 
-// Crystal allocates a stack for its handler of SIGSEGV, and tells only the kernel where it is
-// (setup_segfault_handler). The kernel does not tell us, but there is one, nothing else references
-// it, and its size is known. If several such allocations have that size, none is taken for it: a
-// leak must not pass for it.
+// Crystal allocates a stack for its handler of SIGSEGV, which only the kernel references
+// (setup_segfault_handler). The kernel does not show its address, but its size is known. If several
+// unreferenced allocations have that size, none of them is taken for it, because one may be a leak.
 void keep_signal_stack(const Target& target, TracedHeap& traced) {
   constexpr std::uint64_t kStackBytes = 8192;
   if (target.runtime != "crystal" || !target.has_by_hand()) return;

@@ -10,18 +10,19 @@
 
 namespace heapattach::snapshot {
 
-// A copied heap, or two of them as one, and what is alive in it. Borrows the copy.
+// A copied heap, or two of them as one, and its live objects. Borrows the copy.
 struct TracedHeap {
-  std::unique_ptr<const heap::JoinedBlocks> blocks;  // of all heaps; null if there is one
+  std::unique_ptr<const heap::JoinedBlocks> blocks;  // of all heaps; null if there is only one
   std::unique_ptr<const heap::Heap> heap;
-  heap::LiveSet found;  // by the collector's rules; without a collector by malloc's
-  // Of both heaps: what is reachable of malloc's, and garbage that leads to it.
+  heap::LiveSet found;  // live by the collector's rules; without a collector, by malloc's
+  // With two heaps: the reachable allocations of malloc, and the collector's garbage through which
+  // they are reached.
   std::optional<heap::LiveSet> beside;
   // An allocation of malloc that only the kernel references. It counts as reachable.
   std::optional<heap::ObjectRef> signal_stack;
 
-  // The objects of the collector that are not alive for it, but referenced by memory that it does
-  // not scan. It may free them at any time.
+  // The objects of the collector that are reachable only from memory that it does not scan. It may
+  // free them at any time.
   [[nodiscard]] std::vector<heap::ObjectRef> garbage() const;
   // All objects that are alive, each by the rules of its own heap.
   [[nodiscard]] heap::ObjectSet live() const;

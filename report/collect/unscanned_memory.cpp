@@ -33,7 +33,8 @@ std::vector<Range> merged(std::vector<Range> ranges) {
   return disjoint;
 }
 
-// The heap, in use or free, and what references it whether it is alive or not.
+// The heap, in use or free, and the collector's tables, which reference it whether it is alive or
+// not.
 std::vector<Range> of_collector(const Target& target, const HeldHeap& held) {
   std::vector<Range> ranges;
   for (const heap::Block& block : held.index().blocks) {

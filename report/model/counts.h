@@ -72,7 +72,7 @@ struct CountTable {
 
 enum class SortBy : std::uint8_t { Bytes, Count, Name, Retained };
 
-// Which rows of a table to show, and in which order.
+// The rows of a table to show, and their order.
 struct RowChoice {
   SortBy sort = SortBy::Bytes;
   std::optional<std::uint64_t> top;

@@ -316,7 +316,7 @@ class IndexReader {
     return {};
   }
 
-  // What a header describes; as wide as a block so that parallel writes do not collide.
+  // The kind of block that a header describes. A byte each, so that parallel writes do not collide.
   enum class Found : std::uint8_t { Nothing, Used, Free };
 
   void take_header(const Candidate& candidate,

@@ -147,7 +147,7 @@ bool is_heap_memory(const MemoryMap& map, RemoteAddr at) {
   return mapping != nullptr && mapping->is_anonymous() && mapping->is_private;
 }
 
-// What is wrong with a header; empty if nothing.
+// The reason why a header does not fit the layout; empty if it does.
 std::string misfit_of(const SampledHeader& header, const Layout& layout, const MemoryMap& map) {
   const std::uint64_t names = header.word(layout.header_block);
   const std::uint64_t size = header.word(layout.header_size);

@@ -15,7 +15,8 @@ constexpr std::uint64_t kEntryBytes = 48;
 constexpr std::uint64_t kLargestEntry = 64;  // with a spare byte, rounded up to a size class
 constexpr std::uint64_t kLargestOnList = 24 * heap::Heap::kGranuleBytes;  // TINY_FREELISTS
 
-// Whether this is the entry of a finalizer that has run; collector_objects.cpp describes its words.
+// Whether an object is the entry of a finalizer that has run. collector_objects.cpp describes its
+// words.
 bool has_run(const heap::Heap& heap, heap::ObjectRef entry) {
   const auto word = [&](std::uint64_t index) { return heap.word_at(entry, index * 8).value_or(1); };
   const auto object = heap.object_at(word(0));
@@ -30,12 +31,12 @@ class Missing {
   Missing(const heap::Heap& heap, const heap::LiveSet& found)
       : heap_(heap), found_(found), seen_(heap) {}
 
-  // What the words of an object reference.
+  // Adds the objects that the words of an object reference.
   void add_words(heap::ObjectRef of) {
     for_each_word(
         of, [this](std::uint64_t word) { add(heap_.resolve(word, heap::Heap::From::Stack)); });
   }
-  // What a finalizer's entry, or a link's, references by the complement.
+  // Adds the object that a finalizer's entry, or a link's, references by its complement.
   void add_hidden(heap::ObjectRef of) {
     for_each_word(of, [this](std::uint64_t word) { add(heap_.object_at(~word)); });
   }

@@ -11,8 +11,8 @@
 
 namespace heapattach::boehm {
 
-// What the code of a collector without symbols shows, in the program that contains it: which
-// functions are the collector's, and so, which variables.
+// The functions and variables of a collector without symbols, found by the code of the program that
+// contains it.
 struct CollectorCode {
   std::vector<Range> functions;  // sorted
   // Words of writable data that these functions use, and no other code; sorted.

@@ -54,9 +54,9 @@ class Finder {
     found_.own.push_back({ref, *what});
   }
 
-  // What is referenced by objects that have a disclaim procedure that may need it, dead or alive.
-  // Such an object differs from a free slot in the low bits of its first word
-  // (GC_push_unconditionally in mark.c).
+  // Adds the objects that are referenced by objects with a disclaim procedure, dead or alive,
+  // because the procedure may need them. Such an object differs from a free slot in the low bits of
+  // its first word (GC_push_unconditionally in mark.c).
   void add_rescued() {
     for (std::uint32_t block = 0; block < heap_.blocks().size(); ++block) {
       const heap::Block& of = heap_.blocks()[block];
@@ -90,8 +90,8 @@ class Finder {
     return ~word(entry, 0) < kAddressLimit && heap_.object_at(~word(entry, 2)).has_value();
   }
 
-  // Whether this is the table of long bitmaps that the marking rules have found. By size and first
-  // words alone, an array of numbers could be taken for one.
+  // Whether an object is the table of long bitmaps that the marking rules have found. By size and
+  // first words alone, an array of numbers could be taken for one.
   [[nodiscard]] bool is_descriptors(heap::ObjectRef ref) const {
     const auto& bitmaps = rules_of(heap_).bitmaps;
     const heap::Block& block = heap_.blocks()[ref.block];
@@ -100,7 +100,7 @@ class Finder {
            word(ref, 0) == bitmaps.front().bits && (word(ref, 1) & 0xffffffff) <= 1;
   }
 
-  // What kind of table it is, if it is one.
+  // The kind of table that an object is, if it is one.
   std::optional<What> table(heap::ObjectRef table) {
     std::optional<What> kind;
     heap_.for_each_word(table, [&](std::uint64_t, std::uint64_t head) {

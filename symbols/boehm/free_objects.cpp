@@ -74,9 +74,9 @@ class FreeListWalker {
            std::max<std::size_t>(g, 1) * heap::Heap::kGranuleBytes;
   }
 
-  // Whether these can only be free lists, all of one kind. A kind's blocks that wait to be swept
-  // are in an array of the same form, but its words are the starts of blocks, whose first objects
-  // may be alive.
+  // Whether these heads can only be free lists, all of one kind. A kind's blocks that wait to be
+  // swept are in an array of the same form, but its words are the starts of blocks, whose first
+  // objects may be alive.
   [[nodiscard]] bool are_lists(const Heads& heads) const {
     std::optional<std::uint8_t> kind;
     bool may_be_blocks = true;

@@ -22,7 +22,7 @@ struct Roots {
   pid_t pid = 0;
 };
 
-// What is alive by the collector's rules.
+// The objects that are alive by the collector's rules.
 struct LiveSet : heap::LiveSet {
   std::vector<ThreadRecord> records;  // of the threads that the collector knows about
 };

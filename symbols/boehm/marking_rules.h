@@ -30,7 +30,7 @@ struct MarkingRules final : heap::ScanRules {
   void narrow(const heap::Heap& heap,
               heap::ObjectRef ref,
               heap::ScannedWords& words) const override;
-  // Of an object with a disclaim procedure, which may free what the object references.
+  // True for an object with a disclaim procedure, which may free the objects that it references.
   [[nodiscard]] bool may_use_dead(const heap::Heap& heap, heap::ObjectRef ref) const override;
   // The words that a simple descriptor (a length, a bitmap, or the collector's procedure for long
   // bitmaps) makes the collector scan; none for other kinds of descriptors.

@@ -95,7 +95,7 @@ class Tables {
     if (pointer < start_.value || pointer % kWordBytes != 0) return std::nullopt;
     const std::size_t at = (pointer - start_.value) / kWordBytes;
     if (at + 4 > words_.size() || !is_range(at)) return std::nullopt;
-    // What follows the int is padding.
+    // The bytes after the int are padding.
     return (words_[at + 3] & 0xffffffff) <= 1 ? std::optional(at) : std::nullopt;
   }
 

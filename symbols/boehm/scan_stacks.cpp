@@ -95,8 +95,9 @@ class StackScan {
     if (!record.blocked_at) found_.with_registers.push_back(root.thread);
   }
 
-  // Where the next collection would stop scanning. The end that is recorded for the thread may
-  // belong to a fiber that has ended: the program updates it only when a collection begins.
+  // The address where the next collection would stop scanning. The end that is recorded for the
+  // thread may belong to a fiber that has ended: the program updates it only when a collection
+  // begins.
   [[nodiscard]] std::optional<RemoteAddr> end_of(const heap::RootRange& root,
                                                  const ThreadRecord& record) const {
     if (root.fiber != 0) return root.range.end();

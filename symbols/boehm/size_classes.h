@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-// Which slots the collector uses for which requests (GC_init_size_map and GC_extend_size_map in
-// misc.c and malloc.c, the same from 7.6 to 8.3).
+// The slots that the collector uses for requests of each size (GC_init_size_map and
+// GC_extend_size_map in misc.c and malloc.c, the same from 7.6 to 8.3).
 //
 // Requests below 384 bytes have classes of their own: one byte more, for a pointer past the end,
 // rounded up to 16. The classes above are made on demand, and are then kept. A class is made for

@@ -50,7 +50,7 @@ std::vector<Data> read_data(const Module& module, const MemoryReader& memory) {
   return all;
 }
 
-// Where heaps and the collector's own structures are.
+// The memory in which heaps and the collector's own structures are.
 class AnonymousMemory {
  public:
   explicit AnonymousMemory(const MemoryMap& map) {
@@ -90,7 +90,7 @@ class Search {
     tried_.clear();
     for (std::size_t i = 0; i < data.words.size(); ++i) {
       const std::uint64_t word = data.words[i];
-      // The same pointer over and over is the empty index, which has no key.
+      // A pointer that is repeated is the empty index, which has no key.
       if (word == 0 || word % kWordBytes != 0 || (i > 0 && word == data.words[i - 1])) continue;
       if (!anonymous_.contains(word)) continue;
       const auto key = key_of(word);
@@ -175,7 +175,7 @@ class Search {
 
 constexpr std::size_t kFirstKinds = 4;
 
-// Whether these are four arrays of free lists: in GC_arrays, or next to each other in the data if
+// Whether `lists` are four arrays of free lists: in GC_arrays, or next to each other in the data if
 // the extent of GC_arrays is unknown.
 bool are_free_lists(std::array<std::uint64_t, kFirstKinds> lists,
                     const Data& data,

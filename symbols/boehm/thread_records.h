@@ -47,7 +47,7 @@ std::vector<ThreadRecord> find_thread_records(const heap::Heap& heap,
                                               std::span<const FrozenThread> threads,
                                               const MemoryMap& map);
 
-// Where the first thread's stack (one of `roots`) ends if there is no symbol for GC_stackbottom:
+// The end of the first thread's stack (one of `roots`) if there is no symbol for GC_stackbottom:
 // the highest address in the collector's data, outside its tables (`excluded`), that is above the
 // stack pointer and before the next part of the heap. None if there is none.
 std::optional<RemoteAddr> likely_stack_bottom(const heap::Heap& heap,

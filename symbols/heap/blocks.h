@@ -28,8 +28,8 @@ enum BlockFlag : std::uint8_t {
 struct Block {
   RemoteAddr start;
   std::uint64_t object_bytes = 0;  // the size of a slot, slack included
-  // How many bytes from the start of an object are scanned; or, with a bit of kSpecialDescriptor,
-  // something that only the heap's ScanRules understand.
+  // The number of bytes scanned from the start of an object; or, with a bit of kSpecialDescriptor,
+  // a value that only the heap's ScanRules understand.
   std::uint64_t descriptor = 0;
   std::uint32_t objects = 0;  // number of slots, in use or free
   std::uint8_t kind = kNormal;
@@ -68,12 +68,12 @@ struct BlockIndex {
   std::vector<Range> headers;        // where the headers are, with the small gaps between them
   std::uint64_t used_bytes = 0;      // of whole blocks
   std::uint64_t free_bytes = 0;      // in free blocks, mapped or not
-  std::uint64_t unmapped_bytes = 0;  // of these, given back to the system
+  std::uint64_t unmapped_bytes = 0;  // of the free bytes, those that were given back to the system
   std::vector<Misfit> misfits;       // the first few; `skipped` counts all
   std::uint64_t skipped = 0;
 };
 
-// Which addresses belong to a block, and which of them reference its objects.
+// The rules for which addresses belong to a block and reference its objects.
 struct Shape {
   std::uint64_t block_bytes = 4096;  // blocks begin at multiples of this, unless they share pages
   bool all_interior_pointers = true;
@@ -92,7 +92,7 @@ struct Shape {
   }
 };
 
-// The contents of objects that are not in `copied` (sorted, disjoint).
+// The memory of objects outside `copied` (sorted, disjoint).
 std::vector<Range> rest_of_contents(const BlockIndex& index, std::span<const Range> copied);
 
 }  // namespace heapattach::heap

@@ -162,7 +162,7 @@ RootsOfThreads words_of(std::span<const FrozenThread> threads) {
   for (const FrozenThread& thread : roots.stopped) {
     add(std::as_bytes(std::span(thread.registers->general)));
     add(std::as_bytes(std::span(thread.vector_registers)));
-    // A stack may itself be an allocation.
+    // A stack may itself be an allocation, which its stack pointer keeps alive.
     add(std::as_bytes(std::span(&thread.registers->stack_pointer.value, 1)));
   }
   return roots;

@@ -8,27 +8,27 @@
 #include "attach/stop/freeze.h"
 #include "symbols/heap/live_set.h"
 
-// What is reachable in heaps whose objects the program frees by hand, such as malloc's. They have
-// no roots of their own: a program may keep a pointer anywhere. So all private memory that can be
-// written is a root, except the memory of the heaps themselves, and what is below a stack pointer.
+// Finds the reachable allocations of heaps whose objects the program frees by hand, such as
+// malloc's. Such heaps have no roots of their own: a program may keep a pointer anywhere. So all
+// writable private memory is a root, except the heaps themselves and memory below a stack pointer.
 // An allocation that no root references, directly or not, is leaked.
 namespace heapattach::heap {
 
 // The mappings that may hold allocations or references to them: writable private memory, and
-// private anonymous memory that is only readable at present.
+// private anonymous memory that is only readable now.
 [[nodiscard]] bool may_hold_allocations(const Mapping& mapping);
 
-// The words that keep allocations alive: of modules, of stacks from 128 bytes below the stack
-// pointer on, and of all other memory, thread-local data included, except `own`, the memory of
-// heaps. `constants` are parts of modules that were written when they were loaded, and cannot be
-// any more. Only `touched` (sorted) has contents.
+// The memory whose words keep allocations alive: modules, stacks from 128 bytes below the stack
+// pointer on, and all other memory, with thread-local data, except `own`, the memory of heaps.
+// `constants` are parts of modules that are read-only since they were loaded. Only `touched`
+// (sorted) has contents.
 std::vector<RootRange> find_roots(std::span<const Range> own,
                                   const MemoryMap& map,
                                   std::span<const Range> constants,
                                   std::span<const Range> touched,
                                   std::span<const FrozenThread> threads);
 
-// What the threads have in registers: roots, too.
+// The words in the threads' registers, which are roots, too.
 struct RootsOfThreads {
   std::vector<FrozenThread> stopped;
   std::vector<RootWords> words;       // within `stopped`, also after a move

@@ -11,7 +11,7 @@
 namespace heapattach::heap {
 namespace {
 
-// Entries for so many empty chunks cost little: 4 KiB each.
+// The most empty chunks in a dense index. Their entries cost little: 4 KiB each.
 constexpr std::uint64_t kMostEmptyChunks = 64;
 
 }  // namespace

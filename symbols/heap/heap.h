@@ -29,11 +29,11 @@ struct ObjectRef {
 
 class Heap;
 
-// The displacements from the start of an object at which a pointer counts, up to the size of a
-// page, if not all interior pointers are recognised.
+// If not all interior pointers are recognised: the displacements from the start of an object at
+// which a pointer counts, up to the size of a page.
 using Displacements = std::array<bool, 4096>;
 
-// What a heap's owner knows about references that its blocks do not show. This base is for memory
+// The owner's rules for references that a heap's blocks do not show. This base class is for memory
 // without an owner that marks: every descriptor is a number of bytes.
 struct ScanRules {
   ScanRules() = default;
@@ -76,14 +76,15 @@ struct ScanRules {
 // If blocks share pages (Shape::shares_pages), an entry may instead lead to a map of the granules
 // of its page at which blocks begin.
 //
-// A heap may hold both a collector's blocks and allocations of malloc. What the collector scans of
-// its objects is as ever. Its other words are edges too if they point to an allocation, because a
-// program may keep malloc's addresses where the collector does not look for its own.
+// A heap may hold both a collector's blocks and allocations of malloc. The collector scans its
+// objects as before. Their other words are edges, too, if they point to an allocation, because a
+// program may keep malloc's addresses in memory that the collector does not scan.
 //
 // Borrows the index's blocks and the capture; both must outlive it and not move.
 class Heap {
  public:
-  // Where a word was found. The rules differ only if interior pointers are not recognised.
+  // The place where a word was found. The rules differ only if interior pointers are not
+  // recognised.
   enum class From : std::uint8_t { Heap, Stack };
 
   Heap(const BlockIndex& index,
@@ -231,7 +232,7 @@ class Heap {
   [[nodiscard]] std::uint32_t block_of(std::uint64_t word) const {
     return spans(word) ? block_within(word) : kNone;
   }
-  // The same for a word that is known to be between them.
+  // The block of a word that is known to be between the first block's start and the last one's end.
   [[nodiscard]] std::uint32_t block_within(std::uint64_t word) const {
     const std::uint64_t key = word >> kChunkShift;
     const std::uint32_t* pages =
@@ -243,7 +244,7 @@ class Heap {
   }
 
  private:
-  // For an object of the collector, in a heap that also has allocations of malloc.
+  // Visits the edges of a collector's object in a heap that also has allocations of malloc.
   template <class Visit>
   void for_each_edge_to_both(ObjectRef ref, const Visit& visit) const {
     const auto bytes = contents(ref);
@@ -256,7 +257,7 @@ class Heap {
     };
     for_each_word(ref, [&](std::uint64_t offset_words, std::uint64_t word) {
       visit_chunks_before(offset_words);
-      // Overlapping elements of an array come twice.
+      // Words of overlapping array elements are visited twice.
       next = std::max(next, offset_words + 1);
       if (const auto to = resolve(word)) visit(offset_words, *to);
     });

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kBlockBytes = Shape().block_bytes;
 
-// The whole blocks that it occupies.
+// The whole collector blocks that the block occupies.
 Range memory_of(const Block& block) {
   const std::uint64_t bytes = std::max<std::uint64_t>(block.objects, 1) * block.object_bytes;
   return {block.start, (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes};
@@ -60,8 +60,8 @@ class SecondMark {
   // collector does not scan them.
   void trace_found() {
     trace_objects([this](ObjectRef ref) { return marker_.is_live(ref) && enter(ref); });
-    // Such objects may reference more of them. They are followed one by one, because a chain of
-    // them would otherwise take a pass over all blocks per link.
+    // Skipped objects may reference further skipped ones. They are followed one by one, because a
+    // chain of them would otherwise take a pass over all blocks per link.
     std::vector<ObjectRef> next;
     for_each_slot([&](ObjectRef ref) {
       if (marker_.is_live(ref) && enter(ref)) next.push_back(ref);
@@ -159,7 +159,8 @@ RemoteAddr end_of(const Block& block) {
   return is_chunk ? block.start + block.object_bytes : memory_of(block).end();
 }
 
-// The heap whose next block has the lowest address; so many of each have been placed.
+// The heap whose next block has the lowest address. `placed` counts the blocks of each heap that
+// have been placed.
 std::size_t first_part(std::span<const Part> parts,
                        std::span<const std::vector<std::uint32_t>> placed) {
   std::size_t first = parts.size();

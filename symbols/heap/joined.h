@@ -12,15 +12,15 @@
 // malloc's memory and back.
 //
 // Each heap keeps its own rule of what is alive:
-//   - A collector's objects are alive if the collector says so. It does not look into malloc's
-//     memory unless the program has registered a part of it, so a reference there keeps nothing.
+//   - A collector's objects are alive if the collector says so. It does not scan malloc's memory
+//     unless the program has registered a part of it, so a reference there keeps nothing alive.
 //   - An allocation is reachable if any private memory references it, directly or not: the roots of
 //     by_hand.h, and every word of a live object of the collector, whether the collector scans that
 //     word or not. The path may also lead through an object that only allocations reference: the
 //     collector will free it, but until then the program can use it.
-// An allocation that only garbage references is leaked, as nobody will free it: what still has to
-// be finalized is alive for the collector. Objects with a disclaim procedure, which may free what
-// they reference, count as alive here until they are reused.
+// An allocation that only garbage references is leaked, because nobody will free it: an object that
+// still has to be finalized is alive for the collector. Objects with a disclaim procedure, which
+// may free what they reference, count as alive here until they are reused.
 namespace heapattach::heap {
 
 // One of the heaps to join.
@@ -32,7 +32,7 @@ struct Part {
 // The blocks of all heaps, each with its heap's number.
 struct JoinedBlocks {
   BlockIndex index;                                // has only `blocks`
-  std::vector<std::vector<std::uint32_t>> places;  // for each block of each heap its place there
+  std::vector<std::vector<std::uint32_t>> places;  // by heap: the new places of its blocks
 };
 
 // Malformed if heaps overlap.
@@ -41,14 +41,15 @@ Result<JoinedBlocks> join_blocks(std::span<const Part> parts);
 // The memory of a collector's blocks, in use or free, with neighbours joined, sorted.
 std::vector<Range> memory_of(const BlockIndex& index);
 
-// `found` in the heap `from`, as of the heap of all. `places` are those of its blocks.
+// Translates `found` from the heap `from` to the joined heap. `places` has the new places of the
+// blocks.
 LiveSet renumber(LiveSet found,
                  const Heap& from,
                  const Heap& all,
                  std::span<const std::uint32_t> places);
 
-// What is reachable of the allocations, and the objects of the collector that only allocations and
-// other memory that the collector does not scan reference. `roots` are those of the allocations.
+// Finds the reachable allocations, and the collector's objects that are referenced only by memory
+// that the collector does not scan, such as allocations. `roots` are the roots of the allocations.
 LiveSet find_live_beside(const LiveSet& collector,
                          const Heap& all,
                          const Capture& capture,

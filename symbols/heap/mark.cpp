@@ -13,8 +13,8 @@
 namespace heapattach::heap {
 namespace {
 
-// Something to scan: an object, or a part of a large one. What is needed is taken from the block's
-// record when the object is found, because the record is in the cache then.
+// An object to scan, or a part of a large one. The necessary data is copied from the block's record
+// when the object is found, because the record is in the cache then.
 struct Item {
   const std::byte* data = nullptr;  // of an object whose first words are scanned; otherwise null
   std::uint32_t block = 0;          // of other objects
@@ -36,8 +36,8 @@ struct RootPart {
   Heap::From from;
 };
 
-// What one worker gives to another: words that point into the other's blocks, and objects that are
-// marked but not scanned yet.
+// Work that one worker gives to another: words that point into the other's blocks, and objects that
+// are marked but not scanned yet.
 struct Packet {
   std::vector<std::uint64_t> words;
   std::vector<Item> items;
@@ -87,7 +87,7 @@ class Worker {
     }
   }
 
-  // Words that point into our own blocks, or that no other worker would take.
+  // Follows words that point into our own blocks, or that no other worker would take.
   void follow(std::span<const std::uint64_t> words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (i + kAhead < words.size()) {
@@ -97,7 +97,7 @@ class Worker {
     }
   }
 
-  // What was collected for others but did not fill a packet.
+  // Follows the words that were collected for others but did not fill a packet.
   void follow_kept() {
     for (bool is_done = false; !is_done;) {
       is_done = true;
@@ -191,8 +191,8 @@ class Worker {
     follow(packet.words);
   }
 
-  // Shares first what waits for its owner. If that did not help for a while, the older half of the
-  // stack, because what was found first references more.
+  // First shares the words that wait for their owners. If that does not help for a while, shares
+  // the older half of the stack, because objects that were found early reference more.
   void share() {
     for (unsigned owner = 0; owner < for_others_.size(); ++owner) {
       if (for_others_[owner].size() > kShareAbove) give(owner);

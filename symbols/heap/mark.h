@@ -19,13 +19,13 @@ class ObjectSet {
   [[nodiscard]] bool contains(std::uint64_t number) const {
     return (words_[number / 64] >> (number % 64) & 1) != 0;
   }
-  // Returns false if it was already in the set.
+  // Returns false if the object was already in the set.
   bool insert(std::uint64_t number) {
     const bool is_new = !contains(number);
     words_[number / 64] |= std::uint64_t{1} << (number % 64);
     return is_new;
   }
-  // The same, while other threads insert too.
+  // Inserts while other threads insert, too. Returns false if the object was already in the set.
   bool insert_shared(std::uint64_t number) {
     const std::atomic_ref<std::uint64_t> word(words_[number / 64]);
     const std::uint64_t bit = std::uint64_t{1} << (number % 64);

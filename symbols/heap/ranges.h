@@ -7,7 +7,7 @@
 
 namespace heapattach::heap {
 
-// Sorts ranges, and makes one of those that touch.
+// Sorts ranges, and joins those that touch.
 std::vector<Range> joined(std::vector<Range> ranges);
 
 // `range` without the parts in `holes` (sorted, disjoint).

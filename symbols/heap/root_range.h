@@ -17,7 +17,7 @@ struct RootRange {
   Range range;
   pid_t thread = 0;            // the thread that uses this stack; 0: none, or not a stack
   std::uint64_t fiber = 0;     // the object of the fiber that owns this stack, if known
-  std::string_view name = {};  // what this memory is, if not a variable; a literal, or empty
+  std::string_view name = {};  // a name for memory that is not a variable; a literal, or empty
 };
 
 }  // namespace heapattach::heap

@@ -15,7 +15,7 @@ void for_each_piece(const Range& range, const Capture& capture, const Visit& vis
     const auto bytes = capture.bytes_from(at).first(
         std::min<std::uint64_t>(capture.bytes_from(at).size(), range.end() - at));
     if (!bytes.empty()) visit(at, bytes);
-    // What was not copied is whole pages, or the rest of one.
+    // Skips whole pages that were not copied, or the rest of one.
     at = bytes.empty() ? RemoteAddr{(at.value | (kLeastPageBytes - 1)) + 1} : at + bytes.size();
   }
 }
@@ -36,7 +36,7 @@ std::vector<Range> plan_copy(std::span<const RootRange> roots,
     if (range.bytes == 0 || range.end() <= done) continue;
     if (range.start < done) range = {done, range.end() - done};
     done = range.end();
-    // Only the mappings that overlap it: there are two for each fiber.
+    // Visits only the mappings that overlap the root, because there are two for each fiber.
     const auto& mappings = map.mappings();
     auto mapping = std::partition_point(mappings.begin(), mappings.end(), [&](const Mapping& m) {
       return m.range.end() <= range.start;
@@ -45,7 +45,7 @@ std::vector<Range> plan_copy(std::span<const RootRange> roots,
       if (!mapping->readable) continue;
       const RemoteAddr start = std::max(range.start, mapping->range.start);
       const RemoteAddr end = std::min(range.end(), mapping->range.end());
-      // Only the heap ranges that may overlap, because there are many.
+      // Visits only the heap ranges that may overlap, because there are many.
       const auto first = std::partition_point(heap.begin(), heap.end(),
                                               [&](const Range& r) { return r.end() <= start; });
       const auto last =

@@ -19,8 +19,8 @@
 #include "symbols/heap/live_set.h"
 #include "symbols/heap/root_range.h"
 
-// The seam between the heaps that this tool can read and everything that is made of them. Each kind
-// of heap implements Kind and Source in a folder of its own; symbols/heaps.h lists the kinds.
+// The interface between the heaps that this tool can read and the reports on them. Each kind of
+// heap implements Kind and Source in a folder of its own; symbols/heaps.h lists the kinds.
 namespace heapattach::heap {
 
 // A target in which a heap is looked for. It may be running.
@@ -31,10 +31,10 @@ struct Surroundings {
   const std::function<void(std::string_view)>& note;  // for each step with its reason
 };
 
-// A number that only one kind of heap has.
+// A number about a heap that only one kind of heap has.
 struct Fact {
   std::string_view key;    // in JSON
-  std::string_view words;  // which part of the free bytes it is; empty if it is none
+  std::string_view words;  // the part of the free bytes that it counts; empty if none
   std::uint64_t number = 0;
 };
 
@@ -50,7 +50,8 @@ struct Contents {
   std::vector<std::string> unread;    // other parts that are missing
 };
 
-// What must be copied while the target is held, for a heap that can tell where it is.
+// The memory that must be copied while the target is held, for a heap whose place is known
+// beforehand.
 struct CopyPlan {
   bool is_settled = true;        // false: its owner was changing the heap
   std::vector<Range> contents;   // of objects; sorted, disjoint
@@ -58,15 +59,15 @@ struct CopyPlan {
   std::vector<RootRange> roots;  // the stacks of threads among them
 };
 
-// What was copied of a target.
+// The memory that was copied from a target.
 struct Copied {
   const Modules& modules;
   const MemoryMap& map;
   const Capture& capture;
-  const MemoryReader& outside;  // the target, for what was not copied
+  const MemoryReader& outside;  // the target, for memory that was not copied
   std::span<const FrozenThread> threads;
   pid_t pid = 0;
-  std::span<const Range> touched = {};  // if all private memory was copied: what has contents
+  std::span<const Range> touched = {};  // if all private memory was copied: the parts with contents
 };
 
 // The memory of the heaps that were read before.
@@ -75,7 +76,8 @@ struct Taken {
   std::vector<Range> foreign;  // the same with their headers
 };
 
-// A heap of a target, from when it is found until its live objects are known.
+// A heap of a target. Exists from the moment when the heap is found until its live objects are
+// known.
 class Source {
  public:
   Source() = default;
@@ -94,28 +96,28 @@ class Source {
 
   // Reads the counters, at any time.
   [[nodiscard]] virtual Counters counters(const MemoryReader& /*memory*/) const { return {}; }
-  // The variables of the owner, which are no variables of the program.
+  // The variables of the heap's owner, which are not the program's.
   [[nodiscard]] virtual std::vector<Range> variables(const Modules& /*modules*/) const {
     return {};
   }
   // The owner's data, which must be copied in one piece.
   [[nodiscard]] virtual std::span<const Range> data() const { return {}; }
 
-  // Whether read() would find the heap of a process that runs; Unsupported if not.
+  // Fails with Unsupported if read() would not find the heap. The process may be running.
   [[nodiscard]] virtual Result<void> check(const Modules& /*modules*/,
                                            const MemoryReader& /*memory*/) const {
     return {};
   }
 
-  // Plans the copy while the target is held, and fills what must be read then. `in_use` is how much
-  // memory the process uses, swap included.
+  // Plans the copy while the target is held, and fills what must be read then. `in_use` is the
+  // process's memory in bytes, swap included.
   virtual Result<CopyPlan> plan(const Surroundings& /*target*/,
                                 std::span<const FrozenThread> /*threads*/,
                                 std::uint64_t /*in_use*/,
                                 Contents& /*contents*/) {
     return CopyPlan{};
   }
-  // Fills the rest from the copy. Unsupported if there is no such heap.
+  // Fills the rest from the copy. Fails with Unsupported if there is no such heap.
   virtual Result<void> read(const Copied& copied, const Taken& taken, Contents& contents) = 0;
   // Traces the heap from `roots`, if its objects are not freed by hand.
   virtual LiveSet mark(Heap& heap,
@@ -134,7 +136,7 @@ class Kind {
 
   [[nodiscard]] virtual std::string_view choice() const = 0;  // the value of --heap
 
-  // Unsupported if the target has no such heap, or none that can be read.
+  // Fails with Unsupported if the target has no such heap, or one that cannot be read.
   [[nodiscard]] virtual Result<std::unique_ptr<Source>> find(const Surroundings& target) const = 0;
 };
 

@@ -8,7 +8,7 @@ namespace heapattach::glibc {
 
 namespace {
 
-// How a thread's cache is laid out in a range of releases.
+// The layout of a thread's cache in a range of releases.
 struct CacheForm {
   std::uint64_t chunk_bytes;
   unsigned bins;
@@ -119,8 +119,8 @@ class CacheSearch {
     return word < 16 ? chunks_.size() : find_chunk(chunks_, RemoteAddr{word - 16});
   }
 
-  // Whether the words at this distance from the thread pointers point to caches: to those known, if
-  // there are any, and to empty ones. A thread that never allocated has no cache.
+  // Whether the words at this distance from the thread pointers point to caches: to the known ones,
+  // if there are any, and to empty ones. A thread that never allocated has no cache.
   [[nodiscard]] bool are_caches(std::span<const RemoteAddr> threads, std::uint64_t distance) const {
     bool has_known = false;
     bool has_any = false;

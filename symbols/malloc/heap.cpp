@@ -46,7 +46,7 @@ Account account_for(const Arenas& arenas, const Walked& walked) {
   return account;
 }
 
-// Of memalign's chunks, the mapping begins before the chunk.
+// The mapping of a chunk from memalign begins before the chunk.
 void count_mapped(const Words& words, const Walked& walked, Account& account) {
   for (const Chunk& chunk : walked.chunks) {
     if (chunk.state != ChunkState::Mapped) continue;

@@ -10,20 +10,19 @@
 #include "symbols/heap/blocks.h"
 #include "symbols/malloc/caches.h"
 
-// The heap of glibc's malloc, read from a copy of the process's writable memory: nothing is known
-// before but where the modules have their data, so no symbols are needed.
+// The heap of glibc's malloc, read from a copy of the process's writable memory. It needs no
+// symbols, only the places of the modules' data.
 //
-// Every chunk that the program has not freed becomes a block of its own with one object, and many
-// blocks share a page (heap::Shape::shares_pages). So all that works on a collector's heap works
-// on this one.
+// Every chunk that the program has not freed becomes a block with one object, and many blocks share
+// a page (heap::Shape::shares_pages). So the code for a collector's heap works on this one, too.
 namespace heapattach::glibc {
 
-// The numbers of malloc's own account, in bytes unless they say otherwise. mallinfo2() and
-// malloc_info() have the same.
+// malloc's own figures, as in mallinfo2() and malloc_info(); in bytes unless their names say
+// otherwise.
 struct ArenaAccount {
   RemoteAddr at;
   std::uint64_t system = 0;  // taken from the system
-  std::uint64_t walked = 0;  // found; the same unless something is wrong
+  std::uint64_t walked = 0;  // found in its memory; equal to `system` unless something is wrong
   std::uint64_t in_use = 0;  // chunks in use, with their headers
   std::uint64_t free = 0;    // in bins
   std::uint64_t fast = 0;
@@ -45,7 +44,7 @@ struct Account {
 
   [[nodiscard]] std::uint64_t sum(std::uint64_t ArenaAccount::*part) const;
   [[nodiscard]] std::uint64_t heap_bytes() const;
-  // Everything that is free, wherever.
+  // All free bytes: in bins, in caches and at the top.
   [[nodiscard]] std::uint64_t free_bytes() const;
 };
 
@@ -55,25 +54,25 @@ struct Heap {
   Account account;
   heap::BlockIndex index;      // a block for each chunk in use
   std::vector<Range> claimed;  // the memory of malloc, sorted: not a root
-  std::vector<Range> states;   // what else is not: main_arena itself, which lies among other data
+  std::vector<Range> states;   // main_arena, which is among other data: not a root either
   CachesFound caches;
   std::vector<std::string> problems;  // why the account does not add up; empty if it does
-  std::vector<std::string> unread;    // other parts that are missing; another look would not help
+  std::vector<std::string> unread;    // other missing parts, which a second copy would also lack
 };
 
-// Where to search, and in what.
+// The memory to search.
 struct Places {
   std::span<const Range> module_data;           // writable, sorted
   std::span<const Range> anonymous;             // writable, sorted
   std::span<const RemoteAddr> thread_pointers;  // of the threads
-  std::span<const Range> touched{};             // what has contents, sorted; empty: everything
-  std::span<const Range> foreign{};             // another heap's memory, sorted and disjoint
+  std::span<const Range> touched{};  // the parts with contents, sorted; empty: everything
+  std::span<const Range> foreign{};  // another heap's memory, sorted and disjoint
 };
 
-// Unsupported if there is no heap of this kind in the capture, or it was never used.
+// Fails with Unsupported if the capture contains no such heap, or one that was never used.
 Result<Heap> read_heap(const Capture& capture, const Places& places);
 
-// Whether read_heap() would find a heap, of a process that runs meanwhile: Unsupported if not.
+// Fails with Unsupported if read_heap() would find no heap. The process may be running.
 Result<void> check_heap(const MemoryReader& memory, std::span<const Range> module_data);
 
 }  // namespace heapattach::glibc

@@ -50,7 +50,7 @@ std::vector<RemoteAddr> thread_pointers(std::span<const FrozenThread> threads) {
   return pointers;
 }
 
-// The same as mallinfo2() has.
+// malloc's figures, as mallinfo2() returns them.
 std::vector<heap::Fact> facts_of(const Account& account) {
   return {{"arenas", {}, account.arenas.size()},
           {"bin_bytes", "free, between what is in use (fragmentation)",

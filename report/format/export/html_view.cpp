@@ -166,7 +166,7 @@ class ViewMaker {
     view_.root_paths = merged_->group_all(HtmlView::kMostRootPaths);
   }
 
-  // What holds an object directly: a frame of the tree.
+  // The frame of the tree that holds an object directly.
   [[nodiscard]] TypeTree::FrameIndex holder_of(ObjectIndex object) const {
     const ObjectIndex by = holding_.dominators.of[object];
     if (by != kNone) return type_tree_.frame_of_type[snapshot_.objects[by].type];

@@ -1,4 +1,4 @@
-// Where most of the memory is, for people:
+// The few objects that keep most memory alive, for people:
 //
 //   1. one Hash(String, Session) keeps 4676224 bytes, 95 % of all live bytes: mostly 20375
 //      Session

@@ -1,4 +1,4 @@
-// What keeps something alive, for people:
+// The paths that keep an object alive, for people:
 //
 //    1000 objects of Session, 48000 bytes; they retain 96000 bytes
 //

@@ -133,7 +133,7 @@ void Machine::write(MachineState& state, const cs_x86_op& operand, Expr value) {
   }
 }
 
-// The same number in `to` bytes, sign-extended. Exact only if the sign bit is known to be 0.
+// A number extended to `to` bytes with its sign. Exact only if the sign bit is known to be 0.
 Expr Machine::sign_extended(Expr value, unsigned from, unsigned to) {
   if (from == 0 || from > 8) return pool_.unknown();
   if (const auto constant = pool_.constant_of(value)) {
