@@ -153,11 +153,11 @@ class SuspectFinder {
     }
   }
 
-  // By type, what its objects retain that no suspect retains: the holders of a suspect do not
-  // report it a second time.
+  // By type, the bytes that its objects retain and no suspect does, so that the holders of a
+  // suspect do not report it a second time.
   [[nodiscard]] std::vector<std::uint64_t> retained_by_types() const {
     std::vector<std::uint64_t> sums(snapshot_.types.size());
-    FlatArray<std::uint64_t> left;  // of the rest, by object; empty: all is left
+    FlatArray<std::uint64_t> left;  // the rest, by object; empty: everything is left
     if (!result_.found.empty()) {
       FlatArray<std::uint64_t> bytes = bytes_;
       std::uint64_t sum = 0;

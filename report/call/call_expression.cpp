@@ -66,7 +66,7 @@ class Parser {
     return is_negative ? std::uint64_t{0} - value : value;
   }
 
-  // After the opening quotation mark.
+  // Takes a text after its opening quotation mark.
   Result<std::string> take_text() {
     std::string taken;
     while (at_ < text_.size() && text_[at_] != '"') {

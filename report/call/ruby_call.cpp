@@ -35,7 +35,7 @@ class Standstill {
   bool look();
 
  private:
-  // Its stack pointer and instruction pointer; none: it runs, or cannot be seen.
+  // A thread's stack pointer and instruction pointer; none if it runs or cannot be seen.
   using Place = std::optional<std::pair<std::uint64_t, std::uint64_t>>;
 
   const Process& process_;
@@ -64,14 +64,15 @@ bool Standstill::look() {
 using Clock = std::chrono::steady_clock;
 using End = CallOutcome::End;
 
-// For a question that takes no time, or for ever.
+// The time for a question that takes no time, or for ever.
 constexpr std::chrono::seconds kForQuestion{2};
-// Between attempts: not in step with anything that the target does.
+// The time between attempts. It should not be in step with anything that the target does.
 constexpr std::chrono::milliseconds kBetween{7};
 constexpr std::chrono::milliseconds kMostBetween{500};
 // The code raises an exception if it cannot work at all, or if the target had one coming.
 constexpr unsigned kMostExceptions = 3;
-// A process in which nothing moved for so long, and in so many rounds over its threads, will not.
+// If nothing in a process has moved for this long, and in this many rounds over its threads,
+// nothing will.
 constexpr std::chrono::seconds kStill{1};
 constexpr unsigned kStillRounds = 3;
 // Time reserved for letting go of the last copy.
@@ -253,7 +254,7 @@ class Runs {
   }
 
  private:
-  // After each round over the threads.
+  // Called after each round over the threads.
   bool stands_still() {
     const auto now = Clock::now();
     if (!standstill_.look()) {
@@ -271,7 +272,7 @@ class Runs {
     how.borrow = tid;
     auto clone = Clone::make(process_, how);
     if (!clone) {
-      // It may have ended, or must not be borrowed now.
+      // The thread may have ended, or must not be borrowed now.
       const ErrorKind kind = clone.error().kind;
       if (kind != ErrorKind::Impossible && kind != ErrorKind::Denied) {
         return std::move(clone).error();
@@ -292,7 +293,7 @@ class Runs {
     if (const auto ended = clone->end(); !ended) {
       options_.request.note(ended.error().message());
     }
-    // Who holds the lock holds it in the next copy too, if nothing moves.
+    // If nothing moves, the lock will have the same holder in the next copy.
     if (!is_done && attempt.lock_is_held()) lock_is_held_ = standstill_.look();
     answer_.is_done = is_done;
     return is_done;

@@ -113,7 +113,7 @@ Console::Unwaiting::~Unwaiting() {
   if (longest_ == kEndless) console_.write(late);
 }
 
-// Moves to where it begins.
+// The control sequence that moves to the beginning of the progress line.
 std::string Console::back_to_progress() const {
   return line_ends_ == 0 ? "\r" : fmt::format("\r\x1b[{}A", line_ends_);
 }

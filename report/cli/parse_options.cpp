@@ -280,7 +280,7 @@ Asked what_is_asked(std::span<const char* const> arguments) {
   return asked;
 }
 
-// The report that the arguments name, right or wrong as they are; empty if there is none.
+// The report that the arguments name, even if they are invalid; empty if there is none.
 std::string_view named_report(std::span<const char* const> arguments) {
   for (std::string_view word : arguments) {
     if (word == "--") break;

@@ -40,7 +40,7 @@ Request without_names(Request request, Console& console) {
   return request;
 }
 
-// For a heap.
+// The request for a heap.
 Request heap_request(const Options& options, const Deadline& deadline, Console& console) {
   Request request = request_of(options, deadline, console);
   return options.redact ? without_names(std::move(request), console) : request;
@@ -71,14 +71,14 @@ RubyOptions ruby_options(const Options& options, const Request& request) {
                      options.report == Report::Strings || options.report == Report::Summary;
   what.text_bytes = options.report == Report::Strings ? std::string::npos : options.value_bytes;
   what.by_line = options.by == snapshot::CountBy::Line;
-  // Freeze is also the default; only if the user names it is Ruby's heap read from outside.
+  // Freeze is also the default. Ruby's heap is read from outside only if the user names it.
   what.from_outside = options.hold == snapshot::Hold::Freeze &&
                       std::any_of(options.given.begin(), options.given.end(),
                                   [](const OptionRow* row) { return row->name == "snapshot"; });
   return what;
 }
 
-// A process: its collector's heap, or Ruby's.
+// Takes a process's heap: its collector's, or Ruby's.
 Result<snapshot::Snapshot> take_from_process(const Options& options,
                                              const snapshot::TakeOptions& what) {
   if (options.by == snapshot::CountBy::Line) {
@@ -102,8 +102,8 @@ Result<stacks::StackReport> take_stacks_of(const Options& options,
   return stacks::take_stacks(request_of(options, deadline, console));
 }
 
-// A snapshot to be saved has the stacks of Ruby's threads as well. They are of another moment than
-// the objects, after them.
+// A snapshot to be saved has the stacks of Ruby's threads as well. They are read a moment after the
+// objects.
 void add_ruby_stacks(const Options& options,
                      const Deadline& deadline,
                      Console& console,

@@ -9,8 +9,8 @@
 //   it may hold the channel, or get hold of it.
 //
 // An idle server, a pool of workers without work, actors without messages and a dispatcher without
-// lines to write look like the second, except that a fiber is left that can wake the others. They
-// are not reported. A remark names something that should happen and does not.
+// lines to write look like the second fault, except that a fiber is left that can wake the others.
+// They are not reported. A remark names something that should happen and does not.
 
 #include "report/stacks/diagnosis.h"
 
@@ -146,7 +146,7 @@ bool is_stuck(const FiberSeen& fiber) {
   return !fiber.is_of_runtime && fiber.is_own && needs_another_fiber(fiber.wait);
 }
 
-// Some of those that wait for others, and for what; similar ones are merged.
+// Names some of the fibers that wait for others, and what they wait for. Similar fibers are merged.
 std::string examples(const StackReport& report) {
   constexpr std::size_t kShown = 3;
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> alike;
@@ -174,7 +174,7 @@ std::string doing_of(const StackReport& report, const Crowd& crowd) {
   return text;
 }
 
-// Fibers that only fibers could wake, and no fiber is left that could.
+// Reports fibers that only another fiber could wake, if no fiber is left that could.
 void add_forgotten_fibers(const StackReport& report, const Fibers& fibers, Diagnosis& diagnosis) {
   for (std::size_t i = 0; i < report.fibers.size(); ++i) {
     if (!is_stuck(report.fibers[i])) continue;
@@ -257,7 +257,7 @@ void add_busy_threads(const StackReport& report, Diagnosis& diagnosis) {
   }
 }
 
-// Threads that wait for a thread that itself does not wait for a lock.
+// Remarks on threads that wait for a thread that itself does not wait for a lock.
 void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
   std::map<std::size_t, std::size_t> waiting_for;
   for (const ThreadSeen& thread : report.threads) {
@@ -273,7 +273,8 @@ void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
   }
 }
 
-// Nobody unlocks these, except by a mistake that POSIX calls undefined: this is not a proof.
+// Remarks on mutexes whose owner has ended. Another thread may unlock one only by a mistake
+// (undefined by POSIX), so this is not a proof.
 void add_orphaned_mutexes(const StackReport& report, Diagnosis& diagnosis) {
   for (const ThreadSeen& thread : report.threads) {
     if (thread.gone_owner == 0) continue;
@@ -286,7 +287,7 @@ void add_orphaned_mutexes(const StackReport& report, Diagnosis& diagnosis) {
   }
 }
 
-// Fibers that wait for a fiber's mutex, without a circle.
+// Remarks on fibers that wait for a fiber's mutex, without a circle.
 void add_held_up_fibers(const StackReport& report, Diagnosis& diagnosis) {
   std::map<std::pair<std::size_t, RemoteAddr>, std::vector<std::size_t>> waiting_for;
   for (std::size_t i = 0; i < report.fibers.size(); ++i) {

@@ -142,7 +142,7 @@ FiberWaits::Event FiberWaits::event_of(std::size_t fiber,
   return event;
 }
 
-// The timers that the fiber's object references.
+// Adds the timers that the fiber's object references.
 void FiberWaits::add_timers(RemoteAddr fiber, Event& event) const {
   constexpr std::uint64_t kLargestEvent = 160;
   for (std::uint64_t offset = kWordBytes; offset < scene_.fiber_bytes; offset += kWordBytes) {
@@ -159,7 +159,7 @@ void FiberWaits::add_timers(RemoteAddr fiber, Event& event) const {
       if (timer->wakes_at) event.wakes_at = *timer->wakes_at;
       continue;
     }
-    // Another event loop's.
+    // The event belongs to another event loop.
     const auto back = scene_.capture.read_as<std::uint64_t>(at + 2 * kWordBytes);
     if (back && *back == fiber.value) event.may_wake = true;
   }

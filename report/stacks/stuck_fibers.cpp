@@ -1,6 +1,6 @@
-// All roots count, also leftover words of stacks: one of them too many only leaves a fiber unnamed.
-// The objects are entered from all roots except the stacks of the waiting fibers. When a fiber's
-// object is reached, somebody may wake the fiber, so its stack counts from then on.
+// All roots count, even leftover words on stacks: a false root only means that a stuck fiber is not
+// reported. The objects are entered from all roots except the stacks of the waiting fibers. When a
+// fiber's object is reached, somebody may wake the fiber, so its stack counts from then on.
 
 #include "report/stacks/stuck_fibers.h"
 

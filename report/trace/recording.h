@@ -26,7 +26,7 @@ namespace heapattach::trace {
 // The time, in the clock of the records.
 [[nodiscard]] std::uint64_t monotonic_ns();
 
-// About the most memory that a recording may take, for itself and for the report on it.
+// The approximate limit of a recording's memory, including the report on it.
 inline constexpr std::size_t kMostRecordingBytes = std::size_t{336} << 20;
 
 // Turns the records of a ring into a trace. Stacks are unwound in batches, because each batch

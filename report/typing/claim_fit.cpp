@@ -51,7 +51,7 @@ Fit fit_size(const Claim& claim, const heap::Block& block, std::uint64_t inside)
   return {};
 }
 
-// An object that is as large as one of a derived type would be may be one: nothing says which.
+// An object that is as large as one of a derived type may be one: nothing shows which.
 Fit or_subtype(const Fit& found,
                const Claim& claim,
                std::uint64_t object_bytes,

@@ -11,7 +11,7 @@
 namespace heapattach::boehm {
 namespace {
 
-// Whole words within.
+// The whole words within `range`.
 Range aligned(Range range) {
   const std::uint64_t start = (range.start.value + 7) & ~std::uint64_t{7};
   const std::uint64_t end = range.end().value & ~std::uint64_t{7};

@@ -18,8 +18,8 @@ namespace heapattach::boehm {
 
 namespace {
 
-// A collector that was stopped while it grew its heap has counted what its index does not list yet.
-// One that was about to collect may have been changing its table of roots.
+// A collector that was stopped while it grew its heap has counted blocks that its index does not
+// list yet. One that was about to collect may have been changing its table of roots.
 bool is_consistent(const heap::Contents& contents, const RootTables& tables) {
   const std::uint64_t listed = contents.index.used_bytes + contents.index.free_bytes;
   return contents.index.skipped == 0 && contents.counters.heap_bytes.value_or(listed) == listed &&
@@ -76,13 +76,13 @@ Result<heap::CopyPlan> Source::plan(const heap::Surroundings& target,
   return plan;
 }
 
-// Only what is alive of its objects counts for other heaps, and of its own tables nothing.
+// For other heaps, only the collector's live objects count as roots, and none of its own tables.
 Result<void> Source::read(const heap::Copied& copied,
                           const heap::Taken& /*taken*/,
                           heap::Contents& contents) {
   contents.own = heap::memory_of(contents.index);
   append(collector_.excluded, contents.own);
-  // Each header names its block, and so would keep the first object in it.
+  // Each header contains the address of its block, and would keep the first object in it alive.
   append(contents.index.headers, contents.own);
   append(collector_lists(copied.capture, data_, collector_.kinds, contents.index, copied.threads),
          contents.own);

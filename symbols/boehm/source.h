@@ -16,7 +16,8 @@ class Source final : public heap::Source {
   Source(Collector collector, const heap::Surroundings& target);
 
   [[nodiscard]] const Collector& collector() const { return collector_; }
-  // Memory outside the heap that it scans, as it was before the target was held. Without stacks.
+  // The memory outside the heap that the collector scans, as it was before the target was held.
+  // Without stacks.
   [[nodiscard]] const std::vector<heap::RootRange>& static_roots() const { return static_roots_; }
 
   [[nodiscard]] std::string_view name() const override { return "bdwgc"; }

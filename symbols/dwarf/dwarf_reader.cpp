@@ -63,7 +63,7 @@ void DwarfReader::read() {
   if (result < 0) model_.notes.emplace_back(kNotReadToItsEnd);
 }
 
-// With the type units that came with it.
+// Reads a split unit with the type units that came with it.
 void DwarfReader::read_split_off(const Dwarf_Die& skeleton) {
   const auto found = information_.split_off(skeleton);
   if (!found) return;
@@ -198,7 +198,8 @@ void DwarfReader::describe(TypeRef at, const Dwarf_Die& die, int depth) {
     case DW_TAG_reference_type:
     case DW_TAG_rvalue_reference_type: return describe_pointer(at, die, depth);
     case DW_TAG_ptr_to_member_type:
-      // An offset, or a function and an offset: nothing that the collector sees.
+      // A pointer to a member is an offset, or a function and an offset: the collector sees no
+      // pointer in it.
       model_[at].shape = Shape::Number;
       model_[at].encoding = Encoding::Signed;
       model_[at].bytes = kWordBytes;

@@ -80,7 +80,7 @@ std::uint32_t word_at(Bytes bytes, std::size_t at) {
   return word;
 }
 
-// Including its end; the last one of a section may lack one.
+// The text with its closing NUL, which the last one of a section may lack.
 Bytes string_at(Bytes strings, std::size_t at) {
   if (at >= strings.size()) return {};
   const Bytes rest = strings.subspan(at);

@@ -35,8 +35,8 @@ namespace {
 
 constexpr std::string_view kName = "heapattach";
 constexpr std::string_view kSuffix = ".types";
-// A disk that would be this full afterwards is left alone: one part in so many must stay free, or
-// so many bytes.
+// The part of a disk that must stay free, and the bytes that are always enough: fuller disks are
+// left alone.
 constexpr std::uint64_t kFreeShare = 16;
 constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 30;
 constexpr std::time_t kOldestLeftover = 3600;  // in s
@@ -86,7 +86,7 @@ bool is_on_own_disk(const Fd& file, const struct stat& status) {
   return std::find(kKinds.begin(), kKinds.end(), kind) != kKinds.end();
 }
 
-// Numbers of devices that have no hardware are given anew after a restart.
+// After a restart, devices without hardware get new numbers.
 std::string boot_id() {
   const auto file = Fd::open("/proc/sys/kernel/random/boot_id", O_RDONLY);
   std::string id(36, '\0');
@@ -117,7 +117,7 @@ std::uint32_t checksum(std::span<const std::byte> bytes) {
   return static_cast<std::uint32_t>(crc32_z(crc32_z(0, nullptr, 0), begin, bytes.size()));
 }
 
-// Always of the same length for a key.
+// The head of a file. For a given key, it always has the same length.
 std::string head_of(const std::string& key, std::span<const std::byte> model) {
   return fmt::format("heapattach types 1\n{}\n{:016x} {:08x}\n", key, model.size(),
                      checksum(model));

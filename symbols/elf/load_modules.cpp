@@ -59,7 +59,7 @@ class Batch {
   }
   [[nodiscard]] bool empty() const { return together_.files.empty() && alone_.files.empty(); }
 
-  // Calls use(Wanted, Result<ElfFile>) for each.
+  // Reads all files, and calls use(Wanted, Result<ElfFile>) for each.
   template <class Use>
   void read(const Use& use) {
     std::vector<Result<ElfFile>> read = ElfFile::open_all(std::move(together_.files));
@@ -102,7 +102,7 @@ class Loader {
   Loader(ModuleFiles files, const MemoryReader& memory, const SymbolSearch& search)
       : files_(std::move(files)), memory_(memory), search_(search) {}
 
-  // The main program first.
+  // Loads all modules, the main program first.
   [[nodiscard]] Result<std::vector<Module>> load(const MemoryMap& map) const {
     std::vector<Loading> loading = HA_TRY(read_files(map));
     HA_TRY(read_debug_files(loading));
@@ -186,7 +186,7 @@ class Loader {
                              in_memory.empty() ? "none" : in_memory)};
   }
 
-  // The next candidate of each module that still needs one, until none is left.
+  // Tries the next candidate of each module that still needs a debug file, until none is left.
   Result<void> read_debug_files(std::vector<Loading>& loading) const {
     for (Loading& one : loading) {
       const auto& file = one.contents->file;
@@ -252,10 +252,10 @@ class Loader {
     contents.notes.insert(contents.notes.end(), found.notes.begin(), found.notes.end());
   }
 
-  // For a module without its file.
+  // Uses the mappings of a module whose file is missing.
   static void show_mappings(Loading& one) {
     if (one.mapped.empty()) return;
-    // Like most files: their first byte is loaded at 0.
+    // Assumes that the first byte of the file is loaded at 0, as in most files.
     const Mapping& first = *one.mapped.front();
     one.contents->bias = first.range.start.value - first.file_offset;
     for (const Mapping* m : one.mapped) {

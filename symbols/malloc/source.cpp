@@ -24,8 +24,8 @@ std::vector<Range> data_of(const Modules& modules) {
   return data;
 }
 
-// The writable anonymous memory that is not another heap's. Of the break's memory, malloc itself
-// knows which parts it has.
+// The writable anonymous memory that is not another heap's. malloc's own records show which parts
+// of the memory below the break are its own.
 std::vector<Range> places_for_chunks(const MemoryMap& map, std::span<const Range> others) {
   std::vector<Range> places;
   for (const Mapping& mapping : map.mappings()) {

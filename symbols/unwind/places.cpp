@@ -30,7 +30,8 @@ std::string name_of(const Dwarf_Die& scope) {
 }
 
 constexpr int kDeepestScope = 200;
-// Each walks over a unit: in a large program built with --release, some tens of milliseconds.
+// Each lookup walks over a unit, which takes some tens of milliseconds in a large program built
+// with --release.
 constexpr std::size_t kMostMakerLookups = 200;
 constexpr std::size_t kLongestFile = 4096;
 
@@ -164,7 +165,7 @@ const std::string& Scopes::around(const Dwarf_Die& die) {
   const auto behind = std::partition_point(unit.begin() + 1, unit.end(), [&](const Scope& scope) {
     return !is_before(die.addr, scope.begin);
   });
-  // The last scope in another one ends with it.
+  // The last scope within another one ends with that one.
   auto around = static_cast<std::size_t>(std::prev(behind) - unit.begin());
   for (std::size_t at = around; at != 0; at = unit[at].parent) {
     const bool is_over = unit[at].end != nullptr && !is_before(die.addr, unit[at].end);

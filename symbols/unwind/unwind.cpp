@@ -146,7 +146,7 @@ bool Unwinder::has_switched_stack(RemoteAddr pc) {
 }
 
 std::optional<Unwinder::Step> Unwinder::next(const Frame& frame) {
-  // It has tables of its own, but not in all C libraries.
+  // The code that a handler returns to has tables in some C libraries only.
   if (returns_from_signal(frame.state.pc())) return by_signal_frame(frame);
   if (ModuleDebug* debug = modules_.find(frame.pc()); debug != nullptr) {
     const auto step = by_tables(*debug, frame);
@@ -279,7 +279,8 @@ std::optional<Unwinder::Step> Unwinder::by_scan(const Frame& frame) {
                          FoundBy::Scan);
     step.is_certain = function && call->target == function->address;
     if (step.is_certain) {
-      // The caller may need them: its own frame may be at a distance from its frame pointer.
+      // The caller may need these registers: its own frame may be at a distance from its frame
+      // pointer.
       for (const PushedRegister& one :
            pushed_at_start(here->module(), function->address, RemoteAddr{frame.state.pc()})) {
         step.caller.set(one.number, load(at - one.below));

@@ -54,7 +54,7 @@ std::string_view dump_word(Kind kind) {
   return "NONE";
 }
 
-// Makes of the objects what a dump of them would be read into.
+// Turns the objects into the form in which a dump of them is read.
 class Builder {
  public:
   Builder(const HeapCopy& heap, CopiedReferences* references)
@@ -70,7 +70,7 @@ class Builder {
 
   RubyPieces& pieces() { return pieces_; }
 
-  // In words; empty: all is known.
+  // Describes what is unknown, for people; empty if all is known.
   [[nodiscard]] std::string what_is_unknown() const {
     std::vector<std::pair<std::uint64_t, std::string>> rows;
     std::uint64_t objects = 0;
@@ -171,7 +171,7 @@ class Builder {
   Tables& tables_;
   std::vector<Reference> found_;                    // of one object
   std::map<std::uint32_t, std::uint64_t> in_part_;  // objects, by kind
-  std::uint64_t dangling_ = 0;                      // references to what is no object
+  std::uint64_t dangling_ = 0;                      // references to something that is not an object
 };
 
 std::string what_is_missing(const HeapCopy& heap, const Builder& builder, bool with_edges) {

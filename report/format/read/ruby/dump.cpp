@@ -130,9 +130,9 @@ void apply_own_names(RubyPieces& pieces) {
 
 using snapshot::Snapshot;
 
-// One in so many references may be to an object that is missing, if the file is whole.
+// In a whole file, one in this many references may be to an object that is missing.
 constexpr std::uint64_t kFewMissing = 100;
-// Roots have few references: tolerates one in so many, or a few in all.
+// Roots have few references: tolerates one in this many, or a few in all.
 constexpr std::uint64_t kFewMissingOfRoots = 50;
 constexpr std::uint64_t kFewInAll = 10;
 

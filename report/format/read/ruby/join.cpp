@@ -22,7 +22,7 @@ using snapshot::ObjectIndex;
 using snapshot::Snapshot;
 
 constexpr std::size_t kEdgesAhead = 16;
-// Values come in pieces of so many objects, so that a few texts cost little.
+// The number of objects whose values are stored together, so that a few texts cost little.
 constexpr std::uint32_t kValuesTogether = 4096;
 // An edge whose object is missing, after resolve_edges; otherwise `to` is an ObjectIndex.
 constexpr std::uint64_t kMissing = (std::uint64_t{1} << 48) - 1;
@@ -74,7 +74,7 @@ class Joiner {
     }
   }
 
-  // The lines may come in any order; mostly whole pages are.
+  // Sorts the objects. Lines may come in any order, but mostly whole pages are in order.
   void order() {
     find_runs(false);
     if (!are_apart()) {
