@@ -157,10 +157,11 @@ class CloneMaker {
       return {};
     });
     if (!frozen) {
-      static_cast<void>(clear_leftovers(target, control_));
+      static_cast<void>(clear_leftovers(target, control_, options.freeze.deadline));
       return std::move(frozen).error();
     }
-    Clone clone(target, std::move(*newborn.process), newborn.number, std::move(*frozen));
+    Clone clone(target, std::move(*newborn.process), newborn.number, std::move(*frozen),
+                options.freeze.deadline);
     clone.watch_ = std::move(watch);
     auto held = hold_clone(clone.process());
     if (const auto reason = clone.given_up(); !held && reason) {
@@ -197,9 +198,9 @@ Result<Clone> Clone::make(const Process& target,
   // Stubs of killed runs may fill all the padding. Dead copies are reaped before another is made,
   // so that they do not pile up even if every run is killed.
   if (const auto left = left_stubs(HA_TRY(target.maps()), control.memory()); !left.empty()) {
-    HA_TRY(clear_leftovers(target, control));
+    HA_TRY(clear_leftovers(target, control, options.freeze.deadline));
   } else if (!dead_clones(target).empty()) {
-    static_cast<void>(clear_leftovers(target, control));
+    static_cast<void>(clear_leftovers(target, control, options.freeze.deadline));
   }
   Plan plan = HA_TRY(make_plan(target, options, control.memory()));
   CloneMaker maker(plan, control);
@@ -218,6 +219,7 @@ Clone::Clone(Clone&& other) noexcept
       process_(std::exchange(other.process_, std::nullopt)),
       number_(other.number_),
       freeze_(std::move(other.freeze_)),
+      deadline_(other.deadline_),
       watch_(std::move(other.watch_)) {}
 
 Clone& Clone::operator=(Clone&& other) noexcept {
@@ -227,6 +229,7 @@ Clone& Clone::operator=(Clone&& other) noexcept {
     process_ = std::exchange(other.process_, std::nullopt);
     number_ = other.number_;
     freeze_ = std::move(other.freeze_);
+    deadline_ = other.deadline_;
     watch_ = std::move(other.watch_);
   }
   return *this;
@@ -250,8 +253,8 @@ Result<void> Clone::end() {
                  fmt::format("the clone {} does not end; it can be killed", clone.pid())};
   }
   const auto control = PtraceControl::open(*target_);
-  auto reaped =
-      control ? clear_leftovers(*target_, **control, {number_}) : Result<void>(control.error());
+  auto reaped = control ? clear_leftovers(*target_, **control, deadline_, {number_})
+                        : Result<void>(control.error());
   // If the clone's parent is gone, init reaps the clone.
   if (reaped || !target_->is_alive()) return {};
   return std::move(reaped).error().context(

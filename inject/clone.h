@@ -60,16 +60,22 @@ class Clone {
  private:
   friend class CloneMaker;
 
-  Clone(const Process& target, Process process, pid_t number, FreezeReport freeze)
+  Clone(const Process& target,
+        Process process,
+        pid_t number,
+        FreezeReport freeze,
+        const Deadline& deadline)
       : target_(&target),
         process_(std::move(process)),
         number_(number),
-        freeze_(std::move(freeze)) {}
+        freeze_(std::move(freeze)),
+        deadline_(deadline) {}
 
   const Process* target_;           // null after a move
   std::optional<Process> process_;  // none once it has ended
   pid_t number_;                    // its pid in the target's view
   FreezeReport freeze_;
+  Deadline deadline_;
   std::unique_ptr<CloneWatch> watch_;  // null after a move, and once it has ended
 };
 

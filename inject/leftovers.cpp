@@ -102,9 +102,9 @@ std::vector<pid_t> children_of(const Process& target) {
 
 // A clone whose heapattach was killed may still sleep, or wait for a CPU. It ends by itself, and
 // can be reaped only then.
-void wait_for_last_copies(const Process& target) {
+void wait_for_last_copies(const Process& target, const Deadline& deadline) {
   constexpr std::chrono::seconds kForThem{4};
-  const auto until = std::min(std::chrono::steady_clock::now() + kForThem, guarded_deadline());
+  const auto until = std::min(std::chrono::steady_clock::now() + kForThem, deadline.at);
   const auto is_any_ending = [&target] {
     const std::vector<pid_t> children = children_of(target);
     return std::any_of(children.begin(), children.end(), is_ending_clone);
@@ -234,6 +234,7 @@ bool is_in_use(const LeftStub& stub,
 
 Result<void> clear_leftovers(const Process& target,
                              RemoteControl& control,
+                             const Deadline& deadline,
                              std::vector<pid_t> also) {
   const MemoryMap map = HA_TRY(target.maps());
   for (const pid_t number : dead_clones(target)) {
@@ -243,6 +244,7 @@ Result<void> clear_leftovers(const Process& target,
   // Leaving the stub would be worse than a long stop on an overloaded machine.
   const FreezeOptions options{.thread_deadline = std::chrono::seconds(5),
                               .budget = std::chrono::seconds(10),
+                              .deadline = deadline,
                               .for_cleaning = true};
   need_time(options.thread_deadline + options.budget);
   const auto frozen = while_frozen(target, options, [&](const FrozenView& view) {
@@ -252,10 +254,10 @@ Result<void> clear_leftovers(const Process& target,
   return {};
 }
 
-Result<void> clear_leftovers(const Process& target) {
-  wait_for_last_copies(target);
+Result<void> clear_leftovers(const Process& target, const Deadline& deadline) {
+  wait_for_last_copies(target, deadline);
   const auto control = HA_TRY(PtraceControl::open(target));
-  return clear_leftovers(target, *control);
+  return clear_leftovers(target, *control, deadline);
 }
 
 }  // namespace heapattach

@@ -33,10 +33,11 @@ bool is_in_use(const LeftStub& stub,
 // that the target waits for.
 Result<void> clear_leftovers(const Process& target,
                              RemoteControl& control,
+                             const Deadline& deadline,
                              std::vector<pid_t> also = {});
 
-// Removes leftovers at the end of any report. First waits, for some seconds at most, until copies
-// whose heapattach was killed have ended, so that they are reaped too.
-Result<void> clear_leftovers(const Process& target);
+// Removes leftovers at the end of any report. First waits, for some seconds at most and not past
+// the deadline, until copies whose heapattach was killed have ended, so that they are reaped too.
+Result<void> clear_leftovers(const Process& target, const Deadline& deadline);
 
 }  // namespace heapattach

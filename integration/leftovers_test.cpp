@@ -54,7 +54,7 @@ TEST_CASE("a copy that cannot be reaped does not keep others from being reaped")
   REQUIRE(eventually(30s, [&] { return is_dead(*first); }));
   REQUIRE(kill_and_wait(second->process()));
   REQUIRE(children_of(target.pid()).size() == 2);
-  const auto cleared = clear_leftovers(*process);
+  const auto cleared = clear_leftovers(*process, {});
   CHECK(!cleared);
   CHECK(children_of(target.pid()) == std::vector{stuck});
   CHECK(harm_done_to(target.pid()) == "");

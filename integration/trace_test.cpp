@@ -245,7 +245,7 @@ TEST_CASE("a tracer that is killed at any step harms nothing, and the next one c
     REQUIRE(removed->is_whole);
     // A stub stays as long as a word on some stack looks like an address in it.
     const bool is_clean = eventually(10s, [&] {
-      static_cast<void>(clear_leftovers(*tracer.opened.process));
+      static_cast<void>(clear_leftovers(*tracer.opened.process, {}));
       return difference(before, lasting_traces(target)).empty();
     });
     REQUIRE_MESSAGE(is_clean, difference(before, lasting_traces(target)));

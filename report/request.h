@@ -8,8 +8,8 @@
 
 #include <sys/types.h>
 
+#include "attach/base/deadline.h"
 #include "attach/stop/freeze.h"
-#include "report/deadline.h"
 #include "symbols/elf/module.h"
 
 namespace heapattach {
@@ -46,6 +46,7 @@ struct Request {
   [[nodiscard]] FreezeOptions freeze_options() const {
     FreezeOptions how;
     how.budget = longest_pause();
+    how.deadline = deadline;
     how.rewind = rewind;
     return how;
   }

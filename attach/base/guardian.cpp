@@ -263,17 +263,6 @@ void set_guarded_deadline(Clock::time_point deadline) noexcept {
   }
 }
 
-Clock::time_point guarded_deadline() noexcept {
-  const Shared* const shared = guarded();
-  return shared == nullptr ? Clock::time_point::max() : time_of(shared->deadline);
-}
-
-Result<void> check_guarded_time(std::string_view doing) {
-  HA_TRY(check_interrupt());
-  if (Clock::now() < guarded_deadline()) return {};
-  return Error{ErrorKind::Timeout, std::string(doing) + ": the deadline passed"};
-}
-
 void need_time(milliseconds time) noexcept {
   Shared* const shared = guarded();
   if (shared == nullptr) return;

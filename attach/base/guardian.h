@@ -34,7 +34,8 @@ GuardedEnd run_guarded(std::chrono::steady_clock::time_point deadline,
 
 // The functions below are for the work. They do nothing without a guardian.
 
-// Replaces the deadline.
+// Replaces the deadline of the guardian. It is the guardian's only: work looks at the Deadline that
+// it is passed (deadline.h).
 void set_guarded_deadline(std::chrono::steady_clock::time_point deadline) noexcept;
 
 // Asks the guardian not to end us for `time`, because a step must not be cut short, such as
@@ -50,12 +51,6 @@ class UntilRestored {
   UntilRestored(const UntilRestored&) = delete;
   UntilRestored& operator=(const UntilRestored&) = delete;
 };
-
-// The deadline, for code that is not passed one; the latest possible time without a guardian.
-[[nodiscard]] std::chrono::steady_clock::time_point guarded_deadline() noexcept;
-// Timeout if the deadline has passed, Interrupted if the user interrupted us. `doing` is for the
-// message.
-Result<void> check_guarded_time(std::string_view doing);
 
 // Ends the process at once, including threads that do not respond. Returns if there is no guardian.
 void give_up(std::string_view why) noexcept;

@@ -19,6 +19,7 @@
 #include "attach/base/directory.h"
 #include "attach/base/fault_points.h"
 #include "attach/base/guardian.h"
+#include "attach/base/interrupt.h"
 
 namespace heapattach {
 
@@ -205,7 +206,7 @@ Result<MemoryMap> read_maps(const std::function<Result<std::string>()>& read, pi
     if (reading == kReadings) {
       return std::move(map).error().context(fmt::format("read {} times", kReadings));
     }
-    HA_TRY(check_guarded_time("reading the memory map"));
+    HA_TRY(check_interrupt());
   }
 }
 

@@ -37,7 +37,9 @@ struct Answer {
   std::array<char, kLongestMessage> message{};
 };
 
-int broker_socket = -1;  // of the confined process
+// Of the confined process.
+int broker_socket = -1;
+Deadline answers_by;
 
 union FdBuffer {
   cmsghdr header;
@@ -188,7 +190,7 @@ Result<Fd> ask(Ask what, std::string_view rest) {
       fd = HA_TRY(receive(answer));
       --unanswered;
     } else {
-      HA_TRY(check_guarded_time("waiting for a file to be opened"));
+      HA_TRY(answers_by.check("waiting for a file to be opened"));
     }
   }
   if (answer.is_good != 0) return fd;
@@ -198,7 +200,7 @@ Result<Fd> ask(Ask what, std::string_view rest) {
 
 }  // namespace
 
-Result<Confinement> confine(const BrokerDuties& duties) {
+Result<Confinement> confine(const BrokerDuties& duties, const Deadline& deadline) {
   std::array<int, 2> ends{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return os_error("socketpair", errno);
@@ -212,6 +214,7 @@ Result<Confinement> confine(const BrokerDuties& duties) {
     be_broker(theirs.get(), duties);
   }
   broker_socket = ours.release();
+  answers_by = deadline;
   Fd::open_through(open_by_broker);
   Confinement done;
   done.notes = give_up_rights(broker_socket, guardian_pid());

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "attach/base/fd.h"
 #include "attach/base/result.h"
 
@@ -34,16 +35,16 @@ struct BrokerDuties {
 
 // Forks the broker and gives up the rights of this process for good, including all its future
 // threads. Call it once, while there is only one thread. `notes` describes what could not be given
-// up. Fails if no broker can be started; nothing has been given up then.
+// up. Fails if no broker can be started; nothing has been given up then. Until `deadline`, requests
+// to the broker wait for its answers; it is kept here because Fd::open() is not passed one.
 struct Confinement {
   std::vector<std::string> notes;
 };
-Result<Confinement> confine(const BrokerDuties& duties);
+Result<Confinement> confine(const BrokerDuties& duties, const Deadline& deadline = {});
 
 [[nodiscard]] bool is_confined() noexcept;
 
-// Use only in a confined process (Fd::open() does so itself), and from one thread at a time. Waits
-// until the guarded deadline.
+// Use only in a confined process (Fd::open() does so itself), and from one thread at a time.
 Result<Fd> open_by_broker(const std::string& path, int flags);
 Result<Fd> open_below_by_broker(const std::string& root, const std::string& path);
 Result<void> publish_by_broker();

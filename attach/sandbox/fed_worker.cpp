@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "attach/base/guardian.h"
 #include "attach/base/pipe.h"
 
 namespace heapattach {
@@ -30,7 +29,7 @@ FedWorker::FedWorker(Fd input, Fd output, pid_t pid, const SandboxLimits& limits
       worker_(pid) {}
 
 Result<std::unique_ptr<FedWorker>> FedWorker::start(const Work& work, const SandboxLimits& limits) {
-  HA_TRY(check_guarded_time("starting a worker"));
+  HA_TRY(limits.deadline.check("starting a worker"));
   Pipe to_worker = HA_TRY(make_large_pipe());
   Pipe from_worker = HA_TRY(make_large_pipe());
   SandboxLimits inside = limits;

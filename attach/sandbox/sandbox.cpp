@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "attach/base/fd.h"
-#include "attach/base/guardian.h"
 #include "attach/base/pipe.h"
 #include "attach/sandbox/confined.h"
 #include "attach/sandbox/sandbox_worker.h"
@@ -25,10 +24,9 @@ constexpr int kNoReader = 103;
 bool is_worker = false;
 
 // Several files in a row may each take all the time they get; something must be left for the rest.
-std::chrono::milliseconds share_of_time() {
-  const auto deadline = guarded_deadline();
-  if (deadline == Clock::time_point::max()) return std::chrono::milliseconds::max();
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+std::chrono::milliseconds share_of_time(const Deadline& deadline) {
+  if (deadline.at == Clock::time_point::max()) return std::chrono::milliseconds::max();
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.at - Clock::now());
   return std::max(left / 3, std::chrono::milliseconds(1));
 }
 
@@ -75,9 +73,9 @@ void SandboxOutput::write(std::span<const std::byte> bytes) const {
 
 Result<SandboxResult> run_sandboxed(const std::function<void(SandboxOutput&)>& work,
                                     const SandboxLimits& wanted) {
-  HA_TRY(check_guarded_time("starting a worker"));
+  HA_TRY(wanted.deadline.check("starting a worker"));
   SandboxLimits limits = wanted;
-  limits.time = std::min(limits.time, share_of_time());
+  limits.time = std::min(limits.time, share_of_time(limits.deadline));
   Pipe pipe = HA_TRY(make_pipe("pipe2"));
   fcntl(pipe.reads.get(), F_SETPIPE_SZ, kPipeBytes);
   const auto deadline = Clock::now() + limits.time;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "attach/base/result.h"
 
 namespace heapattach {
@@ -15,6 +16,8 @@ namespace heapattach {
 // Limits on the work in a sandbox.
 struct SandboxLimits {
   std::chrono::milliseconds time{60'000};
+  // Of the whole run. A worker that run_sandboxed() starts gets at most a third of what is left.
+  Deadline deadline{};
   std::uint64_t memory_bytes = std::uint64_t{4} << 30;  // in addition to what is mapped now
   std::uint64_t output_bytes = std::uint64_t{1} << 30;
   // Descriptors that the work reads, in any order. All others are closed.
@@ -44,8 +47,8 @@ struct SandboxResult {
 // container refuses a system call filter, the work runs without one, and there is a note.
 //
 // Call it only while this process has one thread, because the child uses inherited state
-// (allocator, libraries) after the fork. If this process has a guardian, the work gets at most a
-// third of the remaining time. `work` must not rely on destructors: the child ends with _exit.
+// (allocator, libraries) after the fork. `work` must not rely on destructors: the child ends with
+// _exit.
 Result<SandboxResult> run_sandboxed(const std::function<void(SandboxOutput&)>& work,
                                     const SandboxLimits& limits);
 

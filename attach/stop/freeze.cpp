@@ -35,7 +35,7 @@ namespace {
 // may trace it for long, so they are reported at once.
 class OtherRuns {
  public:
-  OtherRuns();
+  explicit OtherRuns(const Deadline& deadline);
 
   // Call it after a refusal, when no thread is traced. Waits a little, for a random time so that
   // two runs do not keep refusing each other. False if another program traces the process, or if
@@ -69,9 +69,9 @@ pid_t tracer_of(const Process& process) {
   return 0;
 }
 
-OtherRuns::OtherRuns() : random_(static_cast<unsigned>(gettid())) {
+OtherRuns::OtherRuns(const Deadline& deadline) : random_(static_cast<unsigned>(gettid())) {
   const auto now = Clock::now();
-  const auto half = (guarded_deadline() - now) / 2;
+  const auto half = (deadline.at - now) / 2;
   until_ = now + std::min<Clock::duration>(kPatience, half);
 }
 
@@ -262,7 +262,7 @@ Result<FreezeReport> try_freeze(const Process& process,
 Result<FreezeReport> while_frozen(const Process& process,
                                   const FreezeOptions& options,
                                   const Work& work) {
-  OtherRuns others;
+  OtherRuns others(options.deadline);
   for (;;) {
     bool is_refused = false;
     auto frozen = try_freeze(process, options, work, is_refused);

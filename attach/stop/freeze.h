@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attach/arch/registers.h"
+#include "attach/base/deadline.h"
 #include "attach/process/process.h"
 
 namespace heapattach {
@@ -41,6 +42,9 @@ struct FreezeOptions {
   std::chrono::milliseconds thread_deadline{500};  // for each thread to stop
   std::chrono::milliseconds budget =
       kLongestFreeze;  // for the whole freeze; the work must respect it too
+  // Of the whole run. Waiting until another heapattach has released the process takes at most half
+  // of what is left.
+  Deadline deadline{};
   bool rewind = true;  // restart calls without a timeout that the stop interrupted
   // `work` only reads and runs on a separate thread. If it exceeds the budget, the target is
   // released without waiting for it, and we give up (guardian.h).

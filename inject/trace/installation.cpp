@@ -134,7 +134,9 @@ class Installer {
  private:
   using Work = Result<void> (Installer::*)(const FrozenView& view);
   Result<void> stop_for(Work work) {
-    const FreezeOptions freeze{.thread_deadline = options_.max_pause, .budget = options_.max_pause};
+    const FreezeOptions freeze{.thread_deadline = options_.max_pause,
+                               .budget = options_.max_pause,
+                               .deadline = options_.deadline};
     const auto frozen =
         while_frozen(target_, freeze, [&](const FrozenView& view) { return (this->*work)(view); });
     if (!frozen) return frozen.error();
@@ -146,7 +148,7 @@ class Installer {
   // it is still ours.
   void undo() {
     if (number_ < 0) return;
-    const auto removed = remove(target_, control_, std::array{number_});
+    const auto removed = remove(target_, control_, options_.deadline, std::array{number_});
     if (!removed && options_.on_not_undone) options_.on_not_undone(removed.error());
   }
 
@@ -339,13 +341,13 @@ Result<std::unique_ptr<Installation>> Installation::make(const Process& target,
                                                          const Hooks& hooks,
                                                          const InstallOptions& options) {
   if (!left_stubs(HA_TRY(target.maps()), control.memory()).empty()) {
-    HA_TRY(clear_leftovers(target, control));
+    HA_TRY(clear_leftovers(target, control, options.deadline));
   }
-  const Removed repaired = HA_TRY(repair(target, control));
+  const Removed repaired = HA_TRY(repair(target, control, options.deadline));
   if (!repaired.is_whole) {
     return impossible("an earlier trace is still in it, because " + repaired.why);
   }
-  std::unique_ptr<Installation> made(new Installation(target, control));
+  std::unique_ptr<Installation> made(new Installation(target, control, options.deadline));
   auto done = Installer(target, control, hooks, options, *made).run();
   if (done) return made;
   return std::move(done).error().context(fmt::format("tracing process {}", target.pid()));
@@ -374,7 +376,7 @@ bool Installation::is_there() const {
 Result<Removed> Installation::leave() {
   if (!is_in_) return Removed{};
   is_in_ = false;
-  auto removed = remove(target_, control_);
+  auto removed = remove(target_, control_, deadline_);
   if (removed) pause_ = std::max(pause_, removed->pause);
   debt_.reset();
   return removed;

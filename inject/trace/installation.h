@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "attach/base/deadline.h"
 #include "attach/base/guardian.h"
 #include "inject/remote_control.h"
 #include "inject/trace/hooks.h"
@@ -19,6 +20,7 @@ struct InstallOptions {
   std::uint64_t stack_bytes = std::uint64_t{16} << 10;  // most that are copied for one
   std::uint64_t ring_bytes = std::uint64_t{16} << 20;   // a power of two
   std::chrono::milliseconds max_pause{2000};
+  Deadline deadline{};  // of the whole run; a removal waits for at most half of what is left
   // Called if the installation fails, and what it has already put in cannot be taken out.
   std::function<void(const Error& why)> on_not_undone = {};
 };
@@ -54,16 +56,20 @@ class Installation {
     if (stacks_) stacks_->look();
   }
 
+  // Replaces the deadline in the options.
+  void set_deadline(const Deadline& deadline) { deadline_ = deadline; }
+
   // Removes it. What is still in the ring can be read afterwards.
   Result<Removed> leave();
 
  private:
   friend class Installer;
-  Installation(const Process& target, RemoteControl& control)
-      : target_(target), control_(control) {}
+  Installation(const Process& target, RemoteControl& control, const Deadline& deadline)
+      : target_(target), control_(control), deadline_(deadline) {}
 
   const Process& target_;
   RemoteControl& control_;
+  Deadline deadline_;
   std::optional<Ring> ring_;
   std::vector<std::string> entries_;
   std::chrono::nanoseconds pause_{};

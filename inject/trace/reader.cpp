@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach/base/guardian.h"
 #include "attach/process/thread_state.h"
 
 namespace heapattach::trace {
@@ -51,7 +50,7 @@ std::optional<FileId> ring_of(const Process& target, const MemoryMap& map, const
 class Maps {
  public:
   explicit Maps(const ReaderSearch& search)
-      : search_(search), left_(search.all_bytes), until_(Clock::now() + time_of(search)) {}
+      : search_(search), left_(search.all_bytes), until_(Clock::now() + search.time) {}
 
   [[nodiscard]] bool is_over() const { return left_ == 0 || Clock::now() >= until_; }
 
@@ -76,14 +75,6 @@ class Maps {
 
  private:
   using Clock = std::chrono::steady_clock;
-
-  static Clock::duration time_of(const ReaderSearch& search) {
-    constexpr int kShare = 4;
-    constexpr std::chrono::milliseconds kLeast{50};
-    const auto ours =
-        std::max<Clock::duration>((guarded_deadline() - Clock::now()) / kShare, kLeast);
-    return std::min<Clock::duration>(ours, search.time);
-  }
 
   const ReaderSearch& search_;
   std::size_t left_;

@@ -25,7 +25,7 @@ struct ReaderSearch {
 
 // The process that reads the ring; 0 if there is none. The kernel shows which processes map it. The
 // pid in the target's memory is only where to look first, because the reader has another pid in
-// another namespace. Takes at most a quarter of the time that we have.
+// another namespace.
 [[nodiscard]] pid_t reader_of(const Process& target,
                               const MemoryMap& map,
                               const Remains& remains,

@@ -238,10 +238,21 @@ class Removal {
 };
 
 // Waiting for a thread to leave the code must not use up the time of the whole run.
-Clock::time_point end_of_patience() {
+Clock::time_point end_of_patience(const Deadline& deadline) {
   const auto now = Clock::now();
-  const auto left = (guarded_deadline() - now) / 2;
+  const auto left = (deadline.at - now) / 2;
   return now + std::clamp<Clock::duration>(left, kLeastPatience, kLeavePatience);
+}
+
+// Nor must looking for the reader of another run.
+ReaderSearch short_search(const Deadline& deadline) {
+  constexpr int kShare = 4;
+  constexpr std::chrono::milliseconds kLeast{50};
+  ReaderSearch search;
+  const auto share = std::max<Clock::duration>((deadline.at - Clock::now()) / kShare, kLeast);
+  search.time = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::min<Clock::duration>(share, search.time));
+  return search;
 }
 
 }  // namespace
@@ -274,9 +285,13 @@ Remains find_remains(const Process& target, const MemoryMap& map, const MemoryRe
   return found;
 }
 
-Result<Removed> remove(const Process& target, RemoteControl& control, std::span<const int> files) {
-  const FreezeOptions options{.thread_deadline = 5s, .budget = 10s, .for_cleaning = true};
-  const auto until = end_of_patience();
+Result<Removed> remove(const Process& target,
+                       RemoteControl& control,
+                       const Deadline& deadline,
+                       std::span<const int> files) {
+  const FreezeOptions options{
+      .thread_deadline = 5s, .budget = 10s, .deadline = deadline, .for_cleaning = true};
+  const auto until = end_of_patience(deadline);
   const NeededTime needed(kLeavePatience + 15s);
   std::chrono::nanoseconds pause{};
   std::string why;
@@ -311,24 +326,24 @@ Result<Removed> remove(const Process& target, RemoteControl& control, std::span<
   }
 }
 
-Result<Removed> repair(const Process& target, RemoteControl& control) {
+Result<Removed> repair(const Process& target, RemoteControl& control, const Deadline& deadline) {
   const MemoryMap map = HA_TRY(target.maps());
   const Remains remains = find_remains(target, map, control.memory());
   if (!remains.is_any()) return Removed{};
-  if (const pid_t reader = reader_of(target, map, remains); reader != 0) {
+  if (const pid_t reader = reader_of(target, map, remains, short_search(deadline)); reader != 0) {
     return Error{ErrorKind::Traced,
                  fmt::format("process {} is already traced, by process {}", target.pid(), reader)}
         .advise("again when that one has ended");
   }
-  return remove(target, control, remains.files);
+  return remove(target, control, deadline, remains.files);
 }
 
-Result<Removed> repair(const Process& target) {
+Result<Removed> repair(const Process& target, const Deadline& deadline) {
   const MemoryMap map = HA_TRY(target.maps());
   const auto is_ring = [](const Mapping& mapping) { return mapping.path == ring_path(); };
   if (std::ranges::none_of(map.mappings(), is_ring) && open_files(target).empty()) return Removed{};
   const auto control = HA_TRY(PtraceControl::open(target));
-  return repair(target, *control);
+  return repair(target, *control, deadline);
 }
 
 }  // namespace heapattach::trace

@@ -43,15 +43,17 @@ struct Removed {
 // or as soon after that as no thread can return to it; waits some seconds for that. Then, or if the
 // program now has its own reason to call it, it stays mapped: it does nothing there. While another
 // process shares the memory, even the entries stay as they are, because that process is not
-// stopped. Closes those of `files` that are ours.
+// stopped. Closes those of `files` that are ours. Waits for at most half of the time until the
+// deadline, but for a second in any case.
 Result<Removed> remove(const Process& target,
                        RemoteControl& control,
+                       const Deadline& deadline,
                        std::span<const int> files = {});
 
 // Removes the remains of a killed run, with its open files. Refuses with Traced if a process still
 // reads the ring: the kernel shows which processes map it, whatever the target's memory says.
-Result<Removed> repair(const Process& target, RemoteControl& control);
+Result<Removed> repair(const Process& target, RemoteControl& control, const Deadline& deadline);
 // Removes the remains of a killed run for reports that otherwise write nothing to the target.
-Result<Removed> repair(const Process& target);
+Result<Removed> repair(const Process& target, const Deadline& deadline);
 
 }  // namespace heapattach::trace

@@ -22,6 +22,7 @@ using End = CallOutcome::End;
 constexpr std::size_t kMostFrames = 32;
 // The user then wants to see where it hangs: a busy machine gets more time than requested.
 constexpr std::chrono::milliseconds kForStack{15000};
+constexpr std::chrono::seconds kForEnding{10};
 
 // The kept piece of the clone's stack; everything else is in the modules' files.
 class KeptStack final : public MemoryReader {
@@ -94,7 +95,8 @@ std::string name_of_signal(int signal) {
 
 std::vector<std::string> name_frames(const CallOptions& options,
                                      const Modules& modules,
-                                     const Standing& standing) {
+                                     const Standing& standing,
+                                     const Deadline& deadline) {
   if (!standing.where) return {};
   FrozenThread thread;
   thread.tid = standing.thread;
@@ -105,6 +107,7 @@ std::vector<std::string> name_frames(const CallOptions& options,
   limits.with_locals = false;
   limits.with_places = true;
   limits.time = kForStack;
+  limits.deadline = deadline;
   const auto found = unwind::walk_stacks(modules, no_types, kept, {{&thread, 1}, {}}, limits);
   if (!found) {
     options.request.note("no names of functions: " + found.error().message());
@@ -159,7 +162,8 @@ void explain_ending(const CallOptions& options,
   if (outcome.end == End::Returned) return;
   report.is_timeout = outcome.end == End::TimedOut;
   report.frames =
-      name_frames(options, modules, {outcome.thread, outcome.where, outcome.stack, kReturnAddress});
+      name_frames(options, modules, {outcome.thread, outcome.where, outcome.stack, kReturnAddress},
+                  Deadline::in(kForEnding));
   report.ending =
       fmt::format("{} {}; the target runs on", report.function, ending_text(outcome, given_up));
   if (report.is_timeout && waits_for_lock(report.frames)) {

@@ -22,7 +22,8 @@ struct Standing {
 // thread.
 std::vector<std::string> name_frames(const CallOptions& options,
                                      const Modules& modules,
-                                     const Standing& standing);
+                                     const Standing& standing,
+                                     const Deadline& deadline);
 
 // Whether the innermost frames wait for a lock.
 [[nodiscard]] bool waits_for_lock(const std::vector<std::string>& frames);
@@ -31,8 +32,9 @@ std::vector<std::string> name_frames(const CallOptions& options,
 [[nodiscard]] std::string name_of_signal(int signal);
 
 // For a call that did not return, adds to `report` how it ended and where it was, with function
-// names from the piece of stack in `outcome`. `given_up` is the reason why the clone was given up,
-// if it was. Call it while this process has one thread.
+// names from the piece of stack in `outcome`. That may take some seconds, whatever the deadline.
+// `given_up` is the reason why the clone was given up, if it was. Call it while this process has
+// one thread.
 void explain_ending(const CallOptions& options,
                     const Modules& modules,
                     const CallOutcome& outcome,

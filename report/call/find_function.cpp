@@ -14,10 +14,11 @@ namespace {
 
 // Whether a symbol's function only returns the function to call: the C library has several for
 // different processors.
-bool is_resolver(const Modules& modules, const Symbol& found) {
+bool is_resolver(const Modules& modules, const Symbol& found, const Deadline& deadline) {
   const Module* module = modules.find(found.address);
   if (module == nullptr || module->file().empty()) return false;
-  const auto elf = ElfFile::open(Fd(fcntl(module->file().get(), F_DUPFD_CLOEXEC, 0)));
+  const auto elf = ElfFile::open(Fd(fcntl(module->file().get(), F_DUPFD_CLOEXEC, 0)),
+                                 ElfFile::With::Symbols, deadline);
   if (!elf) return false;
   const std::vector<ElfSymbol> symbols = elf->symbols(found.name);
   return std::any_of(symbols.begin(), symbols.end(), [&](const ElfSymbol& symbol) {
@@ -67,7 +68,8 @@ Result<Functions> find_functions(const CallOptions& options,
                                             name, options.request.pid, found->address)}
         .advise("another name");
   }
-  Functions functions{name, found->address, is_resolver(modules, *found), {}, {}, {}};
+  const bool is_indirect = is_resolver(modules, *found, options.request.deadline);
+  Functions functions{name, found->address, is_indirect, {}, {}, {}};
   if (const auto flush = modules.find_symbol("fflush")) functions.flush = flush->address;
   if (const auto location = modules.find_symbol("__errno_location")) {
     functions.errno_location = location->address;

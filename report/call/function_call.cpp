@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "attach/base/guardian.h"
 #include "attach/memory/live_memory.h"
 #include "inject/clone.h"
 #include "inject/clone_call.h"
@@ -26,7 +25,6 @@ using End = CallOutcome::End;
 
 // Time reserved after the call, to find out how it ended.
 constexpr std::chrono::seconds kForReport{3};
-constexpr std::chrono::seconds kForEnding{10};
 // Flushing takes no time, or for ever: on a lock that another thread held.
 constexpr std::chrono::milliseconds kForFlushing{2000};
 // The bytes that a routine may always write.
@@ -183,7 +181,8 @@ Result<CallReport> call_in_clone(const CallOptions& options) {
   const Process process = HA_TRY(Process::open(options.request.pid));
   const LiveMemory memory(process, HA_TRY(LiveMemory::open_mem(process)));
   const MemoryMap map = HA_TRY(process.maps());
-  const Modules modules = HA_TRY(Modules::load(process, memory, map, options.request.symbols));
+  const Modules modules = HA_TRY(
+      Modules::load(process, memory, map, options.request.symbols, options.request.deadline));
   const Functions functions = HA_TRY(find_functions(options, modules, map));
   HA_TRY(options.request.deadline.check("looking for the function"));
   const CloneFacts facts = HA_TRY(clone_facts(process));
@@ -206,8 +205,6 @@ Result<CallReport> call_in_clone(const CallOptions& options) {
     }
     if (const auto ended = clone.end(); !ended) options.request.note(ended.error().message());
   }
-  // Finding out where it hangs is worth a few more seconds.
-  if (outcome->end != End::Returned) set_guarded_deadline(Clock::now() + kForEnding);
   // Only now: a forked worker does the rest.
   explain_ending(options, modules, *outcome, given_up, report);
   return report;

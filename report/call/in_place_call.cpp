@@ -92,7 +92,7 @@ class InProcess {
     static_cast<void>(HA_TRY(while_frozen(process_, looking, [&](const auto& view) {
       return threads_.copy(view, options_.thread, map_, control_.memory());
     })));
-    const std::vector<SafePoint> points = HA_TRY(threads_.judge());
+    const std::vector<SafePoint> points = HA_TRY(threads_.judge(options_.request.deadline));
     return points.empty() ? Result<void>() : call_on_one_of(points);
   }
 
@@ -170,7 +170,7 @@ class InProcess {
     standing_.stack = stack_;
     report.is_timeout = outcome_->end == End::LeftAlone;
     if (outcome_->end != End::Vanished) {
-      report.frames = name_frames(options_, modules_, standing_);
+      report.frames = name_frames(options_, modules_, standing_, options_.request.deadline);
     }
     report.ending = fmt::format("{} {}", functions_.name, ending_text(report.frames));
     return report;
@@ -230,7 +230,8 @@ Result<CallReport> call_in_process(const CallOptions& options) {
   const Process process = HA_TRY(Process::open(options.request.pid));
   const LiveMemory memory(process, HA_TRY(LiveMemory::open_mem(process)));
   const MemoryMap map = HA_TRY(process.maps());
-  const Modules modules = HA_TRY(Modules::load(process, memory, map, options.request.symbols));
+  const Modules modules = HA_TRY(
+      Modules::load(process, memory, map, options.request.symbols, options.request.deadline));
   const Functions functions = HA_TRY(find_functions(options, modules, map));
   HA_TRY(options.request.deadline.check("looking for the function"));
   options.request.warn(

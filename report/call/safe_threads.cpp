@@ -86,11 +86,12 @@ Result<void> SafeThreads::copy(const FrozenView& view,
   return Error{ErrorKind::Os, fmt::format("no thread of process {} is stopped", process_.pid())};
 }
 
-Result<std::vector<SafePoint>> SafeThreads::judge() {
+Result<std::vector<SafePoint>> SafeThreads::judge(const Deadline& deadline) {
   types::TypeModel no_types;
   unwind::StackLimits limits;
   limits.with_locals = false;
   limits.time = kToWalk;
+  limits.deadline = deadline;
   auto walked = unwind::walk_stacks(modules_, no_types, copies_, {threads_, {}}, limits);
   if (!walked) return std::move(walked).error().context("walking the stacks");
   std::vector<SafePoint> points;

@@ -54,7 +54,7 @@ class SafeThreads {
 
   // Returns the threads at a safe point, the first thread of the process first. Call it while this
   // process has one thread, because it forks a worker.
-  Result<std::vector<SafePoint>> judge();
+  Result<std::vector<SafePoint>> judge(const Deadline& deadline);
 
   // Records why a thread is not suitable: "thread 12: it is in malloc or free".
   void object(pid_t tid, std::string_view why);

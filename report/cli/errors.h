@@ -2,10 +2,10 @@
 
 #include <string>
 
+#include "attach/base/deadline.h"
 #include "attach/base/error.h"
 #include "report/cli/console.h"
 #include "report/cli/exit_status.h"
-#include "report/deadline.h"
 
 namespace heapattach {
 

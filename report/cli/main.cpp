@@ -49,12 +49,13 @@ void confine_to_files(const Options& options, Console& console) {
   for (const Source& source : options.compared) duties.files.push_back(source.file);
   std::erase(duties.files, std::string());
   duties.opens_any_file = std::any_of(duties.files.begin(), duties.files.end(), is_elf_file);
+  const Deadline deadline = Deadline::in(options.timeout);
   if (const std::string name = output_name(options); !name.empty()) {
-    OpenOutput::open_ahead(name, options.force, Deadline::in(options.timeout));
+    OpenOutput::open_ahead(name, options.force, deadline);
     duties.publish = OpenOutput::publish_ahead;
     duties.end = OpenOutput::drop_ahead;
   }
-  const auto done = confine(duties);
+  const auto done = confine(duties, deadline);
   if (!done) {
     console.step("the file is read with all rights: " + done.error().message());
     return;
@@ -65,16 +66,16 @@ void confine_to_files(const Options& options, Console& console) {
 
 // Not if the process must not be stopped, and not after the deadline: the next report clears it up
 // as well.
-void clear_up(const Options& options, Console& console) {
+void clear_up(const Options& options, const Deadline& deadline, Console& console) {
   if (options.hold == snapshot::Hold::Nothing || options.report == Report::Check) return;
-  if (std::chrono::steady_clock::now() >= guarded_deadline()) return;
+  if (deadline.has_passed()) return;
   const auto process = Process::open(options.pid);
   if (!process) return;
-  if (const auto cleared = clear_leftovers(*process); !cleared) {
+  if (const auto cleared = clear_leftovers(*process, deadline); !cleared) {
     console.step("the leftovers of a killed heapattach could not be removed: " +
                  cleared.error().message());
   }
-  const auto repaired = trace::repair(*process);
+  const auto repaired = trace::repair(*process, deadline);
   if (repaired && repaired->is_whole) return;
   if (!repaired && repaired.error().kind == ErrorKind::Traced) return;  // it is in use
   console.step("the recorder of a killed heapattach could not be removed: " +
@@ -95,8 +96,9 @@ ExitStatus run_all(const Options& options, Console& console) {
   const auto pids = chosen_processes(options);
   if (!pids) return report_failure(pids.error(), Stage::Target, Deadline{}, console);
   const auto run = [&console](const Options& one) {
-    const ExitStatus status = run_report(one, real_sources(), console);
-    clear_up(one, console);
+    Deadline deadline = Deadline::in(one.timeout);
+    const ExitStatus status = run_report(one, real_sources(), console, deadline);
+    clear_up(one, deadline, console);
     return status;
   };
   return run_many(options, *pids, run, console);

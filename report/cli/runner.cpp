@@ -99,7 +99,14 @@ Answer answer_without_roots(const Job& job, const snapshot::Snapshot& snapshot) 
 }
 
 ExitStatus run_report(const Options& options, const Sources& sources, Console& console) {
-  const Deadline deadline = Deadline::in(options.timeout);
+  Deadline deadline = Deadline::in(options.timeout);
+  return run_report(options, sources, console, deadline);
+}
+
+ExitStatus run_report(const Options& options,
+                      const Sources& sources,
+                      Console& console,
+                      Deadline& deadline) {
   auto output = open_output(options, deadline);
   if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
   Job job{options, sources, console, deadline, std::move(*output)};

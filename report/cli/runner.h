@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "report/call/function_call.h"
 #include "report/cli/console.h"
 #include "report/cli/exit_status.h"
 #include "report/cli/options.h"
 #include "report/collect/examine.h"
 #include "report/collect/memory_account.h"
-#include "report/deadline.h"
 #include "report/format/write/output_file.h"
 #include "report/model/model.h"
 #include "report/stacks/stack_report.h"
@@ -64,7 +64,7 @@ struct Job {
   const Options& options;
   const Sources& sources;
   Console& console;
-  Deadline deadline;
+  Deadline& deadline;                          // a report may move it
   OpenOutput output;                           // opened first, so that no target is stopped in vain
   Stage stage = Stage::Target;                 // what an error that ends the job concerns
   std::vector<snapshot::Snapshot> taken = {};  // Answer::write may refer to them
@@ -92,7 +92,12 @@ struct Answer {
 using MakeAnswer = Result<Answer> (*)(Job& job);
 
 // Runs the requested report: opens the output, computes the answer, writes it, and prints the
-// outcome.
+// outcome. `deadline` is that of the run, and afterwards where the report has moved it.
+[[nodiscard]] ExitStatus run_report(const Options& options,
+                                    const Sources& sources,
+                                    Console& console,
+                                    Deadline& deadline);
+// The same with a deadline by the options, from now.
 [[nodiscard]] ExitStatus run_report(const Options& options,
                                     const Sources& sources,
                                     Console& console);

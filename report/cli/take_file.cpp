@@ -48,6 +48,7 @@ Result<snapshot::Snapshot> take_from_dump(read::TextFile file,
       fmt::format("read {} objects in {} blocks", dump.objects.size(), dump.index.blocks.size()));
   read::DumpOptions what;
   what.type_info = options.type_info;
+  what.deadline = deadline;
   what.with_edges = needs_edges(options);
   what.with_texts = options.report == Report::Strings;
   auto snapshot = HA_TRY(read::join_dump(dump, what));

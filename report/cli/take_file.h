@@ -1,9 +1,9 @@
 #pragma once
 
+#include "attach/base/deadline.h"
 #include "attach/base/result.h"
 #include "report/cli/console.h"
 #include "report/cli/options.h"
-#include "report/deadline.h"
 #include "report/model/model.h"
 
 namespace heapattach {

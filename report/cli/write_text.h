@@ -2,9 +2,9 @@
 
 #include <string>
 
+#include "attach/base/deadline.h"
 #include "attach/base/result.h"
 #include "report/cli/options.h"
-#include "report/deadline.h"
 #include "report/format/write/output_file.h"
 
 namespace heapattach {

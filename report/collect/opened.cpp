@@ -35,16 +35,16 @@ Result<Opened> Opened::open(const Request& request) {
     return Opened(std::move(found), std::move(mem));
   }();
   if (!opened) return opened;
-  if (auto read = opened->read_modules(request.symbols); !read) {
+  if (auto read = opened->read_modules(request); !read) {
     return opened->explain(std::move(read).error());
   }
   return opened;
 }
 
-Result<void> Opened::read_modules(const SymbolSearch& symbols) {
+Result<void> Opened::read_modules(const Request& request) {
   map = core ? core->map() : HA_TRY(process->maps());
-  modules =
-      HA_TRY(core ? load_modules(*core, symbols) : Modules::load(*process, memory, map, symbols));
+  modules = HA_TRY(core ? load_modules(*core, request.symbols, request.deadline)
+                        : Modules::load(*process, memory, map, request.symbols, request.deadline));
   return {};
 }
 
@@ -59,13 +59,15 @@ auto Opened::find_as_map_grows(const Find& find) -> decltype(find()) {
   }
 }
 
-Result<boehm::Collector> Opened::find_collector() {
-  return find_as_map_grows([&] { return boehm::find_collector(modules, memory, map); });
+Result<boehm::Collector> Opened::find_collector(const Deadline& deadline) {
+  return find_as_map_grows([&] { return boehm::find_collector(modules, memory, map, deadline); });
 }
 
 Result<std::unique_ptr<heap::Source>> Opened::find_heap(
-    const heap::Kind& kind, const std::function<void(std::string_view)>& note) {
-  return find_as_map_grows([&] { return kind.find({modules, memory, map, note}); });
+    const heap::Kind& kind,
+    const std::function<void(std::string_view)>& note,
+    const Deadline& deadline) {
+  return find_as_map_grows([&] { return kind.find({modules, memory, map, note, deadline}); });
 }
 
 Error Opened::explain(Error error) const {

@@ -30,12 +30,13 @@ class Opened {
 
   // Finds the collector of a running process. The heap may have grown since `map` was read, so that
   // it no longer fits; in that case, reads the map again.
-  Result<boehm::Collector> find_collector();
+  Result<boehm::Collector> find_collector(const Deadline& deadline = {});
 
   // Finds a heap of any kind in a running process. If the heap no longer fits the map, reads the
   // map again.
-  Result<std::unique_ptr<heap::Source>> find_heap(
-      const heap::Kind& kind, const std::function<void(std::string_view)>& note);
+  Result<std::unique_ptr<heap::Source>> find_heap(const heap::Kind& kind,
+                                                  const std::function<void(std::string_view)>& note,
+                                                  const Deadline& deadline);
 
   // Replaces an error by its likely cause: parts may be missing anywhere if the user interrupted
   // us, if the process has exited, or if the core file is incomplete.
@@ -54,7 +55,7 @@ class Opened {
 
   template <class Find>
   auto find_as_map_grows(const Find& find) -> decltype(find());
-  Result<void> read_modules(const SymbolSearch& symbols);
+  Result<void> read_modules(const Request& request);
 };
 
 }  // namespace heapattach::snapshot

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "attach/memory/memory_reader.h"
 #include "report/collect/held_heap.h"
-#include "report/deadline.h"
 #include "symbols/heap/live_set.h"
 #include "symbols/heap/mark.h"
 

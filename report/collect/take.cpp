@@ -52,9 +52,7 @@ unwind::Stacks find_stacks(const TakeOptions& options, Target& target, const Hel
   limits.with_places = options.with_edges;
   limits.with_library_lines = false;
   if (!limits.with_locals && !limits.with_places) return {};
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-      options.request.deadline.at - std::chrono::steady_clock::now());
-  limits.time = std::clamp(left / 2, std::chrono::milliseconds(1), limits.time);
+  limits.deadline = options.request.deadline;
   auto found = unwind::walk_stacks(target.modules, target.types, held.capture,
                                    {held.freeze.threads, held.fibers, &held.map}, limits);
   if (!found) {

@@ -68,7 +68,7 @@ Result<HeapFound> find_heaps(const TakeOptions& options, Opened& target) {
   const auto kinds = heap_kinds();
   for (const heap::Kind* kind : kinds) {
     if (!is_chosen(options.heap, *kind)) continue;
-    auto found = target.find_heap(*kind, note);
+    auto found = target.find_heap(*kind, note, options.request.deadline);
     if (found) {
       heap.heaps.push_back(std::move(*found));
       if (options.heap == HeapChoice::Auto) break;
@@ -124,6 +124,7 @@ types::TypeModel find_types(const TakeOptions& options,
   // Half of the remaining time at most: the other half is for everything else.
   how.time_per_module = std::clamp(left / 2, std::chrono::milliseconds(1), how.time_per_module);
   how.until = std::chrono::steady_clock::now() + left / 2;
+  how.deadline = options.request.deadline;
   how.warn = [&options](std::string_view text) {
     options.request.warn("warning: " + std::string(text));
   };
@@ -240,7 +241,8 @@ Target::Target(Opened opened, HeapFound heap, NamesFound names, crystal::FiberLa
 Result<std::unique_ptr<Target>> Target::learn(const TakeOptions& options) {
   std::vector<crystal::TypeList> from_file;
   if (!options.request.type_info.empty()) {
-    from_file = HA_TRY(crystal::read_type_info(options.request.type_info));
+    from_file =
+        HA_TRY(crystal::read_type_info(options.request.type_info, options.request.deadline));
   }
   Opened opened = HA_TRY(Opened::open(options.request));
   auto target = learn_all(options, std::move(from_file), opened);

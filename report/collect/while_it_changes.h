@@ -3,8 +3,8 @@
 #include <chrono>
 #include <thread>
 
+#include "attach/base/deadline.h"
 #include "attach/base/result.h"
-#include "report/deadline.h"
 
 namespace heapattach::snapshot {
 

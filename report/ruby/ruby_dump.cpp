@@ -31,6 +31,7 @@ Result<void> DumpReader::begin() {
   worker_.reset();
   taken_bytes_ = 0;
   SandboxLimits limits;
+  limits.deadline = options_.deadline;
   // The deadline may be "never".
   const auto left = std::min<std::chrono::steady_clock::duration>(
       options_.deadline.at - std::chrono::steady_clock::now(), std::chrono::hours(24));

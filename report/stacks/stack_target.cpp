@@ -16,14 +16,15 @@ namespace heapattach::stacks {
 
 // A failure here costs only the fibers, and is not an error.
 Result<void> StackTarget::learn_fibers(const Request& request) {
-  const auto collector = find_collector();
+  const auto collector = find_collector(request.deadline);
   HA_TRY(request.deadline.check("learning about the target"));
   if (!collector) {
     request.note("no fibers: " + collector.error().message());
     return {};
   }
   std::vector<crystal::TypeList> lists;
-  if (!request.type_info.empty()) lists = HA_TRY(crystal::read_type_info(request.type_info));
+  if (!request.type_info.empty())
+    lists = HA_TRY(crystal::read_type_info(request.type_info, request.deadline));
   auto scan = crystal::scan_allocators(modules, memory);
   if (!scan) {
     request.note("no names of types: " + scan.error().message());

@@ -19,10 +19,8 @@ Result<unwind::Stacks> walk(const StackTarget& target,
   unwind::StackLimits limits;
   limits.with_locals = false;
   limits.with_places = true;
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-      request.deadline.at - std::chrono::steady_clock::now());
-  limits.time =
-      std::clamp(left / 2, std::chrono::milliseconds(1), std::chrono::milliseconds(30'000));
+  limits.time = std::chrono::seconds(30);
+  limits.deadline = request.deadline;
   types::TypeModel none;
   return unwind::walk_stacks(target.modules, none, held.capture,
                              {held.freeze.threads, held.fibers, &held.map}, limits);

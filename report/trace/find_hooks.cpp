@@ -55,8 +55,13 @@ class HookFinder {
   HookFinder(const Modules& modules,
              const Module& module,
              const MemoryReader& memory,
-             const Disassembler& disassembler)
-      : modules_(modules), module_(module), memory_(memory), disassembler_(disassembler) {
+             const Disassembler& disassembler,
+             const Deadline& deadline)
+      : modules_(modules),
+        module_(module),
+        memory_(memory),
+        disassembler_(disassembler),
+        deadline_(deadline) {
     for (const Symbol& symbol : module.symbols_with_prefix("GC_")) {
       if (!symbol.is_function || symbol.bytes == 0) continue;
       functions_.emplace(symbol.name, symbol);
@@ -241,7 +246,7 @@ class HookFinder {
   }
 
   bool learn(const std::vector<RemoteAddr>& stubs) {
-    const auto places = unwind::find_places(modules_, stubs, std::chrono::seconds(20));
+    const auto places = unwind::find_places(modules_, stubs, std::chrono::seconds(20), deadline_);
     if (!places) return false;
     for (const unwind::CodePlaces& at : *places) {
       if (at.places.size() != 1) continue;
@@ -362,6 +367,7 @@ class HookFinder {
   const Module& module_;
   const MemoryReader& memory_;
   const Disassembler& disassembler_;
+  const Deadline& deadline_;
   std::map<std::string_view, Symbol> functions_;
   RemoteAddr begin_{~std::uint64_t{0}};
   RemoteAddr end_;
@@ -377,13 +383,14 @@ class HookFinder {
 
 Result<FoundHooks> find_hooks(const Modules& modules,
                               const boehm::Collector& collector,
-                              const MemoryReader& memory) {
+                              const MemoryReader& memory,
+                              const Deadline& deadline) {
   const auto all = modules.all();
   const auto module = std::ranges::find_if(
       all, [&](const Module& candidate) { return candidate.name() == collector.module; });
   if (module == all.end()) return Error{ErrorKind::Impossible, "the collector's module is gone"};
   const Disassembler disassembler = HA_TRY(Disassembler::open());
-  return HookFinder(modules, *module, memory, disassembler).find(collector);
+  return HookFinder(modules, *module, memory, disassembler, deadline).find(collector);
 }
 
 }  // namespace heapattach::trace

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "inject/trace/hooks.h"
 #include "symbols/boehm/collector.h"
 #include "symbols/elf/module.h"
@@ -20,6 +21,7 @@ struct FoundHooks {
 // Impossible if the functions have no symbols, or if the program must not be traced.
 Result<FoundHooks> find_hooks(const Modules& modules,
                               const boehm::Collector& collector,
-                              const MemoryReader& memory);
+                              const MemoryReader& memory,
+                              const Deadline& deadline = {});
 
 }  // namespace heapattach::trace

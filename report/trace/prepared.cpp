@@ -11,17 +11,19 @@ namespace heapattach::trace {
 
 Result<Prepared> prepare(const Request& request) {
   snapshot::Opened target = HA_TRY(snapshot::Opened::open(request));
-  boehm::Collector collector = HA_TRY(target.find_collector());
-  FoundHooks found = HA_TRY(find_hooks(target.modules, collector, target.memory));
+  boehm::Collector collector = HA_TRY(target.find_collector(request.deadline));
+  FoundHooks found = HA_TRY(find_hooks(target.modules, collector, target.memory, request.deadline));
   return Prepared{std::move(target), std::move(collector), std::move(found)};
 }
 
 namespace {
 
 // Learns only named classes, and only calls that make objects of one class.
-Result<void> learn_crystal_types(const std::string& type_info, Prepared& prepared) {
+Result<void> learn_crystal_types(const Request& request, Prepared& prepared) {
   std::vector<crystal::TypeList> lists;
-  if (!type_info.empty()) lists = HA_TRY(crystal::read_type_info(type_info));
+  if (!request.type_info.empty()) {
+    lists = HA_TRY(crystal::read_type_info(request.type_info, request.deadline));
+  }
   auto scan = crystal::scan_allocators(prepared.target.modules, prepared.target.memory);
   if (!scan || (!scan->is_crystal && lists.empty())) return {};
   prepared.is_crystal = scan->is_crystal;
@@ -38,8 +40,8 @@ Result<void> learn_crystal_types(const std::string& type_info, Prepared& prepare
 
 }  // namespace
 
-Result<void> learn_types(const std::string& type_info, Prepared& prepared) {
-  HA_TRY(learn_crystal_types(type_info, prepared));
+Result<void> learn_types(const Request& request, Prepared& prepared) {
+  HA_TRY(learn_crystal_types(request, prepared));
   const snapshot::Opened& target = prepared.target;
   prepared.objects = ObjectTypes(prepared.classes, target.modules, target.memory);
   return {};

@@ -29,8 +29,8 @@ struct Prepared {
 // Finds out everything but the types. An error is the reason why the process cannot be traced.
 Result<Prepared> prepare(const Request& request);
 
-// Adds the types, of Crystal and C++ programs; `type_info` is a file, or empty.
-Result<void> learn_types(const std::string& type_info, Prepared& prepared);
+// Adds the types, of Crystal and C++ programs.
+Result<void> learn_types(const Request& request, Prepared& prepared);
 
 // The bytes that the collector has allocated since the program started; nothing if it does not
 // count them.

@@ -314,7 +314,7 @@ Result<void> Recording::unwind(std::span<const unwind::StackSample> oldest,
                                    .outermost = 0,
                                    .followed = depth_ == 0 ? kMostFrames : depth_ + 1};
   const std::uint64_t began = monotonic_ns();
-  const auto walked = unwind::walk_samples(modules_, oldest, limits, longest);
+  const auto walked = unwind::walk_samples(modules_, oldest, limits, longest, deadline_);
   // Nothing is lost: the copies wait for the end of the trace.
   if (!walked && walked.error().kind == ErrorKind::Interrupted) return walked.error();
   if (!walked && Clock::now() >= end_ - kShortestWalk) return {};
@@ -361,7 +361,7 @@ void Recording::learn_places(const std::vector<RemoteAddr>& pcs,
   if (unknown.empty()) return;
   has_names_ = false;
   if (longest < kShortestWalk) return;
-  auto found = unwind::find_places(modules_, unknown, longest);
+  auto found = unwind::find_places(modules_, unknown, longest, deadline_);
   if (!found) return;
   has_names_ = true;
   for (const RemoteAddr pc : unknown) places_[pc.value];

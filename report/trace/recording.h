@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "attach/process/process.h"
 #include "inject/trace/ring.h"
 #include "report/trace/cells.h"
@@ -51,6 +52,9 @@ class Recording {
 
   // The end of the recording. Work during the recording does not take longer.
   void set_end(std::chrono::steady_clock::time_point end) { end_ = end; }
+
+  // The deadline of the whole run.
+  void set_deadline(const Deadline& deadline) { deadline_ = deadline; }
 
   void set_most_bytes(std::size_t bytes) { most_bytes_ = bytes; }
 
@@ -145,6 +149,7 @@ class Recording {
   std::uint64_t not_unwound_ = 0;
   bool has_names_ = true;
   std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::time_point::max();
+  Deadline deadline_;
 };
 
 }  // namespace heapattach::trace

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "attach/base/result.h"
-#include "report/deadline.h"
 #include "report/trace/cells.h"
 #include "report/trace/places.h"
 #include "report/trace/trace.h"

@@ -83,6 +83,7 @@ class Tracing {
     InstallOptions how{.every = std::max<std::uint64_t>(1, options_.every),
                        .stack_bytes = is_exact ? kShortStackBytes : kStackBytes};
     if (options_.request.max_pause) how.max_pause = *options_.request.max_pause;
+    how.deadline = options_.request.deadline;
     fill_header();
     const auto collections = collections_so_far(prepared_);
     how.on_not_undone = [this](const Error& why) { note_left_in(why); };
@@ -118,7 +119,7 @@ class Tracing {
     const auto recorded = record(*installed, recording);
     types.stop();
     // The recording does not count towards --timeout.
-    set_guarded_deadline(Clock::now() + left_);
+    end_by(Clock::now() + left_, *installed, recording);
     const auto for_stacks =
         std::chrono::duration_cast<std::chrono::milliseconds>(kForStacks * left_);
     const auto stacks_by = Clock::now() + for_stacks;
@@ -179,6 +180,15 @@ class Tracing {
     }
   }
 
+  // Moves the deadline, for all that is still to be done.
+  void end_by(Clock::time_point at, Installation& installed, Recording& recording) const {
+    Deadline deadline = options_.request.deadline;
+    deadline.at = at;
+    set_guarded_deadline(deadline.at);
+    installed.set_deadline(deadline);
+    recording.set_deadline(deadline);
+  }
+
   // Records until the time is over, the user asks for the end, or the process ends.
   Result<void> record(Installation& installed, Recording& recording) {
     Ring& ring = installed.ring();
@@ -187,7 +197,7 @@ class Tracing {
     const bool is_endless = options_.length.count() == 0;
     const auto until = begin + (is_endless ? kEndless : options_.length);
     // Preparing may have taken long, and must not cut the recording short.
-    set_guarded_deadline(until + left_);
+    end_by(until + left_, installed, recording);
     recording.set_end(until);
     auto next_report = begin + kBetweenReports;
     auto last_progress = begin;
@@ -365,7 +375,7 @@ Result<Trace> take_trace_of_program(const TraceOptions& options) {
         return {};
       },
       kUntilCollector));
-  HA_TRY(learn_types(options.request.type_info, *prepared));
+  HA_TRY(learn_types(options.request, *prepared));
   auto trace = Tracing(options, *prepared, &program).run();
   const auto end = program.end();
   options.request.warn(end ? fmt::format("the program {}", *end)
@@ -384,7 +394,7 @@ Result<Trace> take_trace(const TraceOptions& options) {
         "a program that uses libgc, or --watch, which also reads malloc's heap");
   }
   Prepared prepared = HA_TRY(std::move(ready));
-  HA_TRY(learn_types(options.request.type_info, prepared));
+  HA_TRY(learn_types(options.request, prepared));
   HA_TRY(options.request.deadline.check("learning about the target"));
   return Tracing(options, prepared, nullptr).run();
 }

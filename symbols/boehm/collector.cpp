@@ -77,8 +77,8 @@ class Finder {
     collector_.module = module.name();
   }
 
-  Result<Collector> find(const MemoryMap& map) {
-    HA_TRY(learn_layout(map));
+  Result<Collector> find(const MemoryMap& map, const Deadline& deadline) {
+    HA_TRY(learn_layout(map, deadline));
     read_version();
     read_counters();
     read_activity();
@@ -92,11 +92,11 @@ class Finder {
 
   // The sources, most trusted first: the code of the very library in the target, its debug
   // information, and finally the shape of its data.
-  Result<void> learn_layout(const MemoryMap& map) {
+  Result<void> learn_layout(const MemoryMap& map, const Deadline& deadline) {
     auto first = try_layout(layout_from_accessors(), map, "its accessor functions");
     if (first || is_final(first.error())) return first;
     note(first.error().message());
-    if (try_layout(layout_from_debug_info(), map, "debug information") ||
+    if (try_layout(layout_from_debug_info(deadline), map, "debug information") ||
         try_layout(search_structure(module_, memory_, map), map, "the shape of its index")) {
       return {};
     }
@@ -140,10 +140,10 @@ class Finder {
     return complete(layout, learned.all_nils, learned.all_nils_is_variable);
   }
 
-  Result<Layout> layout_from_debug_info() {
+  Result<Layout> layout_from_debug_info(const Deadline& deadline) {
     const auto arrays = symbols_.find("GC_arrays");
     if (!arrays) return Error{ErrorKind::Malformed, "there is no GC_arrays"};
-    const DebugLayout found = HA_TRY(read_debug_layout(module_.debug_file()));
+    const DebugLayout found = HA_TRY(read_debug_layout(module_.debug_file(), deadline));
     Layout layout = found.layout;
     layout.top_index = *arrays + found.top_index;
     if (found.all_nils) return complete(layout, *arrays + *found.all_nils, true);
@@ -341,12 +341,13 @@ std::optional<T> read_value(const MemoryReader& memory, std::optional<RemoteAddr
 
 Result<Collector> find_collector(const Modules& modules,
                                  const MemoryReader& memory,
-                                 const MemoryMap& map) {
+                                 const MemoryMap& map,
+                                 const Deadline& deadline) {
   const Disassembler disassembler = HA_TRY(Disassembler::open());
   for (const Module* module : likely_modules(modules)) {
     const CollectorSymbols symbols(*module);
     if (!symbols.are_the_collectors()) continue;
-    auto found = Finder(modules, *module, symbols, memory, disassembler).find(map);
+    auto found = Finder(modules, *module, symbols, memory, disassembler).find(map, deadline);
     if (found) return found;
     return std::move(found.error()).context(module->path());
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "attach/memory/memory_reader.h"
 #include "attach/process/memory_map.h"
 #include "symbols/boehm/layout.h"
@@ -49,7 +50,8 @@ struct Collector {
 // the mismatch).
 Result<Collector> find_collector(const Modules& modules,
                                  const MemoryReader& memory,
-                                 const MemoryMap& map);
+                                 const MemoryMap& map,
+                                 const Deadline& deadline = {});
 
 // The counters, read from the collector's variables. Its own functions GC_get_heap_size and
 // GC_get_free_bytes omit unmapped bytes, which are included here.

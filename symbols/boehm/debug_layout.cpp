@@ -146,8 +146,9 @@ Numbers parse(int file) {
   return dwarf == nullptr ? Numbers{} : numbers_of(find_structures(dwarf.get()));
 }
 
-Result<Numbers> parse_in_sandbox(const Fd& file) {
+Result<Numbers> parse_in_sandbox(const Fd& file, const Deadline& deadline) {
   SandboxLimits limits;
+  limits.deadline = deadline;
   limits.time = std::chrono::seconds(10);
   limits.memory_bytes = memory_to_read(stored_bytes(file));
   limits.output_bytes = sizeof(Numbers);
@@ -182,8 +183,8 @@ Result<std::uint64_t> entries(std::uint64_t bytes) {
 
 }  // namespace
 
-Result<DebugLayout> read_debug_layout(const Fd& file) {
-  const Numbers found = HA_TRY(parse_in_sandbox(file));
+Result<DebugLayout> read_debug_layout(const Fd& file, const Deadline& deadline) {
+  const Numbers found = HA_TRY(parse_in_sandbox(file, deadline));
   if (found.has_all != 1) {
     return Error{ErrorKind::Unsupported, "no debug information describes the collector"};
   }

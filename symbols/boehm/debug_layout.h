@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "attach/base/deadline.h"
 #include "attach/base/fd.h"
 #include "symbols/boehm/layout.h"
 
@@ -20,6 +21,6 @@ struct DebugLayout {
 // without rights. Call it only while this process has one thread (sandbox.h). Unsupported if there
 // is no debug information or it lacks these structures; Malformed if their description is
 // impossible or crashes the worker.
-Result<DebugLayout> read_debug_layout(const Fd& file);
+Result<DebugLayout> read_debug_layout(const Fd& file, const Deadline& deadline = {});
 
 }  // namespace heapattach::boehm

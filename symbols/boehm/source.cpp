@@ -110,7 +110,8 @@ heap::LiveSet Source::mark(heap::Heap& heap,
 }
 
 Result<std::unique_ptr<heap::Source>> Kind::find(const heap::Surroundings& target) const {
-  auto collector = HA_TRY(find_collector(target.modules, target.memory, target.map));
+  auto collector =
+      HA_TRY(find_collector(target.modules, target.memory, target.map, target.deadline));
   return std::unique_ptr<heap::Source>(std::make_unique<Source>(std::move(collector), target));
 }
 

@@ -129,7 +129,7 @@ Result<std::string> read_bounded(const Fd& file) {
   }
 }
 
-Result<std::vector<TypeList>> read_open(const Fd& file) {
+Result<std::vector<TypeList>> read_open(const Fd& file, const Deadline& deadline) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return os_error("fstat", errno);
   if (S_ISREG(status.st_mode) && status.st_size > off_t{kLargestFile}) {
@@ -139,6 +139,7 @@ Result<std::vector<TypeList>> read_open(const Fd& file) {
   const std::string text = HA_TRY(read_bounded(file));
   if (has_no_rights()) return parse_type_lists(text);
   SandboxLimits limits;
+  limits.deadline = deadline;
   limits.memory_bytes = kMemory + kMemoryOfText * text.size();
   limits.output_bytes = limits.memory_bytes;
   const SandboxResult result = HA_TRY(run_sandboxed(
@@ -148,10 +149,10 @@ Result<std::vector<TypeList>> read_open(const Fd& file) {
 
 }  // namespace
 
-Result<std::vector<TypeList>> read_type_info(const std::string& path) {
+Result<std::vector<TypeList>> read_type_info(const std::string& path, const Deadline& deadline) {
   auto read = [&]() -> Result<std::vector<TypeList>> {
     const Fd file = HA_TRY(Fd::open(path, O_RDONLY));
-    return read_open(file);
+    return read_open(file, deadline);
   }();
   if (!read)
     return std::move(read).error().context(fmt::format("reading type information {}", path));

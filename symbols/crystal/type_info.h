@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "attach/base/result.h"
 #include "symbols/crystal/type_table.h"
 
@@ -20,7 +21,8 @@ namespace heapattach::crystal {
 using TypeList = std::vector<Type>;
 // Reads a file in a sandboxed worker, unless this process has no rights itself. Call it while this
 // process has one thread (sandbox.h).
-Result<std::vector<TypeList>> read_type_info(const std::string& path);
+Result<std::vector<TypeList>> read_type_info(const std::string& path,
+                                             const Deadline& deadline = {});
 Result<std::vector<TypeList>> parse_type_lists(std::string_view text);
 
 // Returns the last of the lists, which is the program's.

@@ -67,6 +67,7 @@ TypeModel parse(const Source& source, const DwarfReadLimits& limits) {
 Result<TypeModel> parse_in_sandbox(const Source& source, const TypeOptions& options) {
   SandboxLimits limits;
   limits.time = options.time_per_module;
+  limits.deadline = options.deadline;
   std::uint64_t file_bytes = stored_bytes(source.file);
   for (const Companion& companion : source.companions) {
     file_bytes += companion.file.bytes().size();
@@ -109,9 +110,9 @@ void warn_of_limits(const TypeModel& model, const TypeOptions& options) {
 }
 
 // For a file that is no module's.
-bool has_debug_information(const Fd& file, bool use_sandbox) {
+bool has_debug_information(const Fd& file, const TypeOptions& options) {
   if (file.empty()) return false;
-  if (!use_sandbox) {
+  if (!options.use_sandbox) {
     const auto facts = parse_elf(file, false);
     const auto is_it = [](std::string_view section) {
       return section == ".debug_info" || section == ".zdebug_info";
@@ -120,7 +121,7 @@ bool has_debug_information(const Fd& file, bool use_sandbox) {
   }
   Fd copy(fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
   if (copy.empty()) return false;
-  const auto elf = ElfFile::open(std::move(copy), ElfFile::With::Headers);
+  const auto elf = ElfFile::open(std::move(copy), ElfFile::With::Headers, options.deadline);
   return elf && elf->has_debug_information();
 }
 
@@ -168,7 +169,7 @@ TypeModel read_types_of(const Fd& file,
                         std::span<const Companion> companions) {
   return read_or_load({.file = file,
                        .companions = companions,
-                       .has_information = has_debug_information(file, options.use_sandbox),
+                       .has_information = has_debug_information(file, options),
                        .bias = bias},
                       options);
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "attach/base/deadline.h"
 #include "attach/base/fd.h"
 #include "symbols/dwarf/dwarf_reader.h"
 #include "symbols/elf/companions.h"
@@ -22,6 +23,7 @@ struct TypeOptions {
   std::chrono::milliseconds time_per_module{60'000};
   // Modules that cannot be read before this time are left out: a program may have thousands.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
+  Deadline deadline{};  // of the whole run: reading a module takes at most a third of what is left
   DwarfReadLimits limits;
   // Keeps types for later runs of read_types(); may be null. Needs the sandbox.
   const TypeCache* cache = nullptr;

@@ -83,9 +83,10 @@ std::vector<std::string> strings_of(std::span<const std::byte> bytes) {
   return strings;
 }
 
-Result<Named> read_named(const Fd& debug_file) {
+Result<Named> read_named(const Fd& debug_file, const Deadline& deadline) {
   SandboxLimits limits;
   limits.time = kTime;
+  limits.deadline = deadline;
   limits.memory_bytes = memory_to_read(stored_bytes(debug_file));
   limits.descriptors = {debug_file.get()};
   const SandboxResult result = HA_TRY(run_sandboxed(
@@ -222,7 +223,7 @@ MappedBytes& MappedBytes::operator=(MappedBytes&& other) noexcept {
 
 Companions find_companions(const Fd& debug_file, const CompanionSearch& search) {
   Companions found;
-  const auto named = read_named(debug_file);
+  const auto named = read_named(debug_file, search.deadline);
   if (!named) {
     found.notes.push_back("no split debug information: " + named.error().message());
     return found;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "attach/base/fd.h"
 
 namespace heapattach {
@@ -48,6 +49,7 @@ struct CompanionSearch {
   std::string debug_path;  // of its debug file; empty if it has none
   std::vector<std::string> debug_dirs;
   std::function<Result<Fd>(const std::string& path)> open_in_target;  // never outside its root
+  Deadline deadline{};
 };
 
 struct Companions {

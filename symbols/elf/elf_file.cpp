@@ -11,7 +11,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "attach/base/guardian.h"
 #include "attach/sandbox/sandbox.h"
 #include "symbols/elf/elf_bytes.h"
 
@@ -26,17 +25,21 @@ constexpr std::uint64_t kMemory = std::uint64_t{128} << 20;
 
 using Bytes = std::vector<std::byte>;
 
-SandboxLimits limits_for(bool with_symbols, std::uint64_t file_bytes) {
+SandboxLimits limits_for(bool with_symbols, std::uint64_t file_bytes, const Deadline& deadline) {
   SandboxLimits limits;
   limits.time = kTime;
+  limits.deadline = deadline;
   limits.memory_bytes = kMemory + (with_symbols ? 2 * std::min(file_bytes, kMostFileBytes) : 0) +
                         (with_symbols ? kMostFileBytes : 0);
   limits.output_bytes = kMostFileBytes + kMemory;
   return limits;
 }
 
-Result<ElfFacts> parse_in_sandbox(const Fd& file, bool with_symbols, std::uint64_t file_bytes) {
-  SandboxLimits limits = limits_for(with_symbols, file_bytes);
+Result<ElfFacts> parse_in_sandbox(const Fd& file,
+                                  bool with_symbols,
+                                  std::uint64_t file_bytes,
+                                  const Deadline& deadline) {
+  SandboxLimits limits = limits_for(with_symbols, file_bytes, deadline);
   limits.descriptors = {file.get()};
   SandboxResult result = HA_TRY(run_sandboxed(
       [&](SandboxOutput& out) { out.write(to_bytes(parse_elf(file, with_symbols))); }, limits));
@@ -87,14 +90,15 @@ Result<std::uint64_t> size_of(const Fd& file) {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-Result<std::vector<Bytes>> parse_all_in_sandbox(std::span<const Fd> files) {
+Result<std::vector<Bytes>> parse_all_in_sandbox(std::span<const Fd> files,
+                                                const Deadline& deadline) {
   std::uint64_t largest = 0;
   std::vector<int> descriptors;
   for (const Fd& file : files) {
     largest = std::max(largest, HA_TRY(size_of(file)));
     descriptors.push_back(file.get());
   }
-  SandboxLimits limits = limits_for(true, largest);
+  SandboxLimits limits = limits_for(true, largest, deadline);
   limits.descriptors = std::move(descriptors);
   const SandboxResult result =
       HA_TRY(run_sandboxed([&](SandboxOutput& out) { parse_all(files, out); }, limits));
@@ -114,24 +118,25 @@ Result<ElfFile> ElfFile::made(Fd file, ElfFacts facts) {
   return elf;
 }
 
-Result<ElfFile> ElfFile::open(Fd file, With what) {
+Result<ElfFile> ElfFile::open(Fd file, With what, const Deadline& deadline) {
   const std::uint64_t file_bytes = HA_TRY(size_of(file));
   const bool with_symbols = what == With::Symbols;
-  ElfFacts facts = HA_TRY(has_no_rights() ? parse_elf(file, with_symbols)
-                                          : parse_in_sandbox(file, with_symbols, file_bytes));
+  ElfFacts facts =
+      HA_TRY(has_no_rights() ? parse_elf(file, with_symbols)
+                             : parse_in_sandbox(file, with_symbols, file_bytes, deadline));
   if (!with_symbols) return ElfFile(std::move(file), std::move(facts));
   return made(std::move(file), std::move(facts));
 }
 
-std::vector<Result<ElfFile>> ElfFile::open_all(std::vector<Fd> files) {
+std::vector<Result<ElfFile>> ElfFile::open_all(std::vector<Fd> files, const Deadline& deadline) {
   std::vector<Result<ElfFile>> opened;
   const auto parsed = files.size() > 1 && !has_no_rights()
-                          ? parse_all_in_sandbox(files)
+                          ? parse_all_in_sandbox(files, deadline)
                           : Result<std::vector<Bytes>>(std::vector<Bytes>());
   const bool is_whole = parsed && parsed->size() == files.size();
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!is_whole) {
-      opened.push_back(open(std::move(files[i])));
+      opened.push_back(open(std::move(files[i]), With::Symbols, deadline));
       continue;
     }
     const auto file_bytes = size_of(files[i]);
@@ -159,7 +164,7 @@ std::vector<ElfSymbol> ElfFile::symbols(std::string_view prefix) const {
   return found;
 }
 
-Result<std::uint32_t> debug_link_crc(const Fd& file) {
+Result<std::uint32_t> debug_link_crc(const Fd& file, const Deadline& deadline) {
   struct stat status {};
   if (fstat(file.get(), &status) != 0) return os_error("reading the debug file", errno);
   if (status.st_size > kMostSummedBytes) {
@@ -176,7 +181,7 @@ Result<std::uint32_t> debug_link_crc(const Fd& file) {
     if (count < 0 && os_errno == EINTR) continue;
     if (count < 0) return os_error("reading the debug file", os_errno);
     if (count == 0) return static_cast<std::uint32_t>(crc);
-    HA_TRY(check_guarded_time("computing the checksum of a debug file"));
+    HA_TRY(deadline.check("computing the checksum of a debug file"));
     offset += count;
     crc = crc32(crc, buffer.data(), static_cast<uInt>(count));
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "attach/base/fd.h"
 #include "symbols/elf/elf_parser.h"
 #include "symbols/elf/file_share.h"
@@ -23,12 +24,13 @@ class ElfFile {
 
   // Malformed if it is not an ELF file, Unsupported if it is for another machine. Call it while
   // this process has one thread (sandbox.h).
-  static Result<ElfFile> open(Fd file, With what = With::Symbols);
+  static Result<ElfFile> open(Fd file, With what = With::Symbols, const Deadline& deadline = {});
   // Several files of one target, with symbols, in the same order. One worker reads all of them, and
   // a file that took it over could make up what the others contain. So they must be files whose
   // authors can make up the target anyway, because their code runs in it. If the worker fails, each
   // file is read alone.
-  static std::vector<Result<ElfFile>> open_all(std::vector<Fd> files);
+  static std::vector<Result<ElfFile>> open_all(std::vector<Fd> files,
+                                               const Deadline& deadline = {});
 
   [[nodiscard]] std::uint16_t machine() const { return facts_.machine; }  // e_machine
   [[nodiscard]] const std::vector<LoadSegment>& segments() const { return facts_.segments; }
@@ -65,6 +67,6 @@ class ElfFile {
 };
 
 // The checksum of a whole file, as used in .gnu_debuglink.
-Result<std::uint32_t> debug_link_crc(const Fd& file);
+Result<std::uint32_t> debug_link_crc(const Fd& file, const Deadline& deadline = {});
 
 }  // namespace heapattach

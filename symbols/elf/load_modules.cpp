@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include "attach/base/guardian.h"
 #include "attach/base/page.h"
 #include "symbols/elf/core_modules.h"
 #include "symbols/elf/module_contents.h"
@@ -61,11 +60,12 @@ class Batch {
 
   // Reads all files, and calls use(Wanted, Result<ElfFile>) for each.
   template <class Use>
-  void read(const Use& use) {
-    std::vector<Result<ElfFile>> read = ElfFile::open_all(std::move(together_.files));
+  void read(const Deadline& deadline, const Use& use) {
+    std::vector<Result<ElfFile>> read = ElfFile::open_all(std::move(together_.files), deadline);
     for (std::size_t i = 0; i < read.size(); ++i) use(together_.wanted[i], std::move(read[i]));
     for (std::size_t i = 0; i < alone_.files.size(); ++i) {
-      use(alone_.wanted[i], ElfFile::open(std::move(alone_.files[i])));
+      use(alone_.wanted[i],
+          ElfFile::open(std::move(alone_.files[i]), ElfFile::With::Symbols, deadline));
     }
   }
 
@@ -99,8 +99,11 @@ void note_problem(Module::Contents& contents, const ElfFile& file) {
 // Loads the modules of one target.
 class Loader {
  public:
-  Loader(ModuleFiles files, const MemoryReader& memory, const SymbolSearch& search)
-      : files_(std::move(files)), memory_(memory), search_(search) {}
+  Loader(ModuleFiles files,
+         const MemoryReader& memory,
+         const SymbolSearch& search,
+         const Deadline& deadline)
+      : files_(std::move(files)), memory_(memory), search_(search), deadline_(deadline) {}
 
   // Loads all modules, the main program first.
   [[nodiscard]] Result<std::vector<Module>> load(const MemoryMap& map) const {
@@ -108,7 +111,7 @@ class Loader {
     HA_TRY(read_debug_files(loading));
     std::vector<Module> modules;
     for (Loading& one : loading) {
-      HA_TRY(check_guarded_time("reading the modules"));
+      HA_TRY(deadline_.check("reading the modules"));
       Module::Contents& contents = *one.contents;
       if (contents.file) complete(contents);
       if (contents.segments.empty()) show_mappings(one);
@@ -128,7 +131,7 @@ class Loader {
     Batch batch;
     // The kernel assigns addresses from the top down.
     for (std::size_t i = 0; i < mapped.size(); ++i) {
-      HA_TRY(check_guarded_time("reading the modules"));
+      HA_TRY(deadline_.check("reading the modules"));
       Loading& one = loading[i];
       one.mapped = std::move(mapped[mapped.size() - 1 - i]);
       one.page_bytes = map.page_bytes();
@@ -151,7 +154,7 @@ class Loader {
       const std::string& path = one.contents->path;
       one.contents->name = path.substr(path.rfind('/') + 1);
     }
-    batch.read([this](const Wanted& wanted, Result<ElfFile> elf) {
+    batch.read(deadline_, [this](const Wanted& wanted, Result<ElfFile> elf) {
       const auto adopted = elf ? adopt(std::move(*elf), *wanted.module) : Result<void>(elf.error());
       if (!adopted) wanted.module->note("no symbols", adopted.error());
     });
@@ -195,11 +198,11 @@ class Loader {
       std::reverse(one.debug_candidates.begin(), one.debug_candidates.end());
     }
     while (true) {
-      HA_TRY(check_guarded_time("reading the modules"));
+      HA_TRY(deadline_.check("reading the modules"));
       Batch batch;
       for (Loading& one : loading) add_next_candidate(one, batch);
       if (batch.empty()) return {};
-      batch.read([](const Wanted& wanted, Result<ElfFile> debug) {
+      batch.read(deadline_, [this](const Wanted& wanted, Result<ElfFile> debug) {
         use_debug_file(std::move(debug), wanted);
       });
     }
@@ -218,11 +221,12 @@ class Loader {
     }
   }
 
-  static void use_debug_file(Result<ElfFile> debug, const Wanted& wanted) {
+  void use_debug_file(Result<ElfFile> debug, const Wanted& wanted) const {
     Module::Contents& contents = *wanted.module->contents;
     const DebugCandidate& candidate = wanted.as_debug_file;
-    const auto checked = debug ? check_debug_file(*debug, contents.build_id, candidate.crc)
-                               : Result<void>(debug.error());
+    const auto checked = debug
+                             ? check_debug_file(*debug, contents.build_id, candidate.crc, deadline_)
+                             : Result<void>(debug.error());
     if (!checked) {
       wanted.module->note(candidate.path + " not used", checked.error());
       return;
@@ -246,7 +250,8 @@ class Loader {
         .path = contents.path,
         .debug_path = contents.debug_path,
         .debug_dirs = search_.debug_dirs,
-        .open_in_target = [this](const std::string& path) { return files_.open_in_root(path); }};
+        .open_in_target = [this](const std::string& path) { return files_.open_in_root(path); },
+        .deadline = deadline_};
     Companions found = find_companions(debug.file(), search);
     contents.companions = std::move(found.files);
     contents.notes.insert(contents.notes.end(), found.notes.begin(), found.notes.end());
@@ -266,6 +271,7 @@ class Loader {
   ModuleFiles files_;
   const MemoryReader& memory_;
   const SymbolSearch& search_;
+  const Deadline& deadline_;
 };
 
 }  // namespace
@@ -273,13 +279,14 @@ class Loader {
 Result<Modules> Modules::load(const Process& process,
                               const MemoryReader& memory,
                               const MemoryMap& map,
-                              const SymbolSearch& search) {
-  const Loader loader({&process, signs_of(process), search}, memory, search);
+                              const SymbolSearch& search,
+                              const Deadline& deadline) {
+  const Loader loader({&process, signs_of(process), search}, memory, search, deadline);
   return Modules(HA_TRY(loader.load(map)));
 }
 
-Result<Modules> load_modules(CoreFile& core, const SymbolSearch& search) {
-  const Loader loader({nullptr, {core.auxv(), core.program()}, search}, core, search);
+Result<Modules> load_modules(CoreFile& core, const SymbolSearch& search, const Deadline& deadline) {
+  const Loader loader({nullptr, {core.auxv(), core.program()}, search}, core, search, deadline);
   Modules modules(HA_TRY(loader.load(core.map())));
   for (const Mapping& mapping : core.map().mappings()) {
     // Modified memory is in the core file, or lost.

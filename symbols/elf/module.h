@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "attach/memory/memory_reader.h"
 #include "attach/process/process.h"
 #include "symbols/elf/companions.h"
@@ -102,7 +103,8 @@ class Modules {
   static Result<Modules> load(const Process& process,
                               const MemoryReader& memory,
                               const MemoryMap& map,
-                              const SymbolSearch& search);
+                              const SymbolSearch& search,
+                              const Deadline& deadline = {});
   explicit Modules(std::vector<Module> modules) : modules_(std::move(modules)) {}
 
   [[nodiscard]] std::span<const Module> all() const { return modules_; }

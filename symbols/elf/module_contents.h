@@ -62,6 +62,7 @@ struct DebugCandidate {
 // checksum. On a mismatch, the error describes the difference.
 Result<void> check_debug_file(const ElfFile& debug,
                               const std::string& build_id,
-                              std::optional<std::uint32_t> crc);
+                              std::optional<std::uint32_t> crc,
+                              const Deadline& deadline = {});
 
 }  // namespace heapattach

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "attach/base/result.h"
 #include "attach/memory/capture.h"
 #include "attach/process/memory_map.h"
@@ -29,6 +30,7 @@ struct Surroundings {
   const MemoryReader& memory;
   const MemoryMap& map;
   const std::function<void(std::string_view)>& note;  // for each step with its reason
+  Deadline deadline{};                                // of the whole run
 };
 
 // A number about a heap that only one kind of heap has.

@@ -19,10 +19,12 @@ struct StackSample {
 };
 
 // Walks all samples in order, in a worker like that of walk_stacks(). Reads only the copied stacks.
-// Call it while this process has one thread.
+// Takes at most `time`, and a third of what is left until `deadline`. Call it while this process
+// has one thread.
 Result<std::vector<StackRecord>> walk_samples(const Modules& modules,
                                               std::span<const StackSample> samples,
                                               const FrameLimits& limits,
-                                              std::chrono::milliseconds time);
+                                              std::chrono::milliseconds time,
+                                              const Deadline& deadline = {});
 
 }  // namespace heapattach::unwind

@@ -190,9 +190,12 @@ void add(const FoundStack& found, types::TypeModel& model, Stacks& stacks) {
   stacks.stacks.push_back(found.stack);
 }
 
-SandboxLimits walls_for(const Modules& modules, std::chrono::milliseconds time) {
+SandboxLimits walls_for(const Modules& modules,
+                        std::chrono::milliseconds time,
+                        const Deadline& deadline) {
   SandboxLimits walls;
   walls.time = time;
+  walls.deadline = deadline;
   walls.output_bytes = kMostOutput;
   std::uint64_t file_bytes = 0;
   for (const Module& module : modules.all()) {
@@ -230,7 +233,7 @@ Result<Stacks> walk_stacks(const Modules& modules,
                            const MemoryReader& capture,
                            const StackOwners& owners,
                            const StackLimits& limits) {
-  const SandboxLimits walls = walls_for(modules, limits.time);
+  const SandboxLimits walls = walls_for(modules, limits.time, limits.deadline);
   const auto work = [&](SandboxOutput& output) {
     Gathered gathered(output);
     StackFinder(modules, capture, owners.map, limits).find(owners, gathered);
@@ -257,7 +260,8 @@ Result<Stacks> walk_stacks(const Modules& modules,
 Result<std::vector<StackRecord>> walk_samples(const Modules& modules,
                                               std::span<const StackSample> samples,
                                               const FrameLimits& limits,
-                                              std::chrono::milliseconds time) {
+                                              std::chrono::milliseconds time,
+                                              const Deadline& deadline) {
   const auto work = [&](SandboxOutput& output) {
     ModuleDebugs debugs(modules);
     SampledStack stack;
@@ -271,7 +275,7 @@ Result<std::vector<StackRecord>> walk_samples(const Modules& modules,
     }
     gathered.flush();
   };
-  const SandboxResult result = HA_TRY(run_sandboxed(work, walls_for(modules, time)));
+  const SandboxResult result = HA_TRY(run_sandboxed(work, walls_for(modules, time, deadline)));
   std::vector<StackRecord> found;
   found.reserve(samples.size());
   std::span<const std::byte> rest = result.output;
@@ -287,7 +291,8 @@ Result<std::vector<StackRecord>> walk_samples(const Modules& modules,
 
 Result<std::vector<CodePlaces>> find_places(const Modules& modules,
                                             std::span<const RemoteAddr> instructions,
-                                            std::chrono::milliseconds time) {
+                                            std::chrono::milliseconds time,
+                                            const Deadline& deadline) {
   const auto work = [&](SandboxOutput& output) {
     ModuleDebugs debugs(modules);
     Places places(debugs);
@@ -295,7 +300,7 @@ Result<std::vector<CodePlaces>> find_places(const Modules& modules,
     for (const RemoteAddr pc : instructions) gathered.add(to_bytes(CodePlaces{pc, places.of(pc)}));
     gathered.flush();
   };
-  const SandboxResult result = HA_TRY(run_sandboxed(work, walls_for(modules, time)));
+  const SandboxResult result = HA_TRY(run_sandboxed(work, walls_for(modules, time, deadline)));
   std::vector<CodePlaces> found;
   std::span<const std::byte> rest = result.output;
   while (!rest.empty()) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "attach/memory/memory_reader.h"
 #include "attach/process/memory_map.h"
 #include "attach/stop/freeze.h"
@@ -42,6 +43,7 @@ struct StackLimits {
   // are looked up there.
   bool with_library_lines = true;
   std::chrono::milliseconds time{10'000};
+  Deadline deadline{};  // of the whole run: walking takes at most a third of what is left
 };
 
 // Walks the stacks of all stopped threads and of all suspended fibers in the copy of the target's
@@ -54,9 +56,11 @@ Result<Stacks> walk_stacks(const Modules& modules,
                            const StackOwners& owners,
                            const StackLimits& limits = {});
 
-// Finds the functions at these instructions, by address, also in a worker.
+// Finds the functions at these instructions, by address, also in a worker. Takes at most `time`,
+// and a third of what is left until `deadline`.
 Result<std::vector<CodePlaces>> find_places(const Modules& modules,
                                             std::span<const RemoteAddr> instructions,
-                                            std::chrono::milliseconds time);
+                                            std::chrono::milliseconds time,
+                                            const Deadline& deadline = {});
 
 }  // namespace heapattach::unwind

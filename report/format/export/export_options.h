@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "report/deadline.h"
+#include "attach/base/deadline.h"
 #include "report/format/write/sink.h"
 #include "report/model/model.h"
 

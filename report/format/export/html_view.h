@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "attach/base/result.h"
 #include "report/analyze/merged_paths.h"
 #include "report/analyze/suspects.h"
-#include "report/deadline.h"
 #include "report/format/export/html_objects.h"
 #include "report/format/export/type_tree.h"
 #include "report/model/counts.h"

@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "attach/base/result.h"
 #include "attach/memory/capture.h"
-#include "report/deadline.h"
 #include "report/format/read/line_source.h"
 #include "symbols/boehm/layout.h"
 #include "symbols/heap/blocks.h"

@@ -18,11 +18,12 @@ namespace heapattach::read {
 
 namespace {
 
-Result<crystal::TypeTable> read_classes(const std::string& type_info) {
+Result<crystal::TypeTable> read_classes(const DumpOptions& options) {
   crystal::TypeTable classes;
-  if (type_info.empty()) return classes;
+  if (options.type_info.empty()) return classes;
   // A dump contains nothing of the program that would show which list belongs to it.
-  std::vector<crystal::TypeList> lists = HA_TRY(crystal::read_type_info(type_info));
+  std::vector<crystal::TypeList> lists =
+      HA_TRY(crystal::read_type_info(options.type_info, options.deadline));
   for (crystal::Type& type : lists.back()) classes.add(std::move(type));
   return classes;
 }
@@ -45,7 +46,7 @@ void fill_header(const CollectorDump& dump, snapshot::Snapshot& snapshot) {
 }  // namespace
 
 Result<snapshot::Snapshot> join_dump(const CollectorDump& dump, const DumpOptions& options) {
-  const crystal::TypeTable classes = HA_TRY(read_classes(options.type_info));
+  const crystal::TypeTable classes = HA_TRY(read_classes(options));
   const types::TypeModel model = model_of(classes);
   const cxx::VtableNames vtables{std::vector<Symbol>()};
   const snapshot::Naming naming(classes, vtables);

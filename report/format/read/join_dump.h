@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "attach/base/deadline.h"
 #include "attach/base/result.h"
 #include "report/format/read/collector_dump.h"
 #include "report/model/model.h"
@@ -10,6 +11,7 @@ namespace heapattach::read {
 
 struct DumpOptions {
   std::string type_info;  // a file with type names; empty: none, so all types are unknown
+  Deadline deadline{};
   bool with_edges = true;
   bool with_texts = false;  // of strings, in full, if the dump has contents
 };

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "attach/base/deadline.h"
 #include "attach/base/result.h"
-#include "report/deadline.h"
 #include "report/format/read/line_source.h"
 #include "report/model/model.h"
 

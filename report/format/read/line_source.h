@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "attach/base/fd.h"
 #include "attach/base/result.h"
-#include "report/deadline.h"
 
 struct z_stream_s;
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "attach/base/deadline.h"
 #include "attach/base/result.h"
-#include "report/deadline.h"
 #include "report/format/read/line_source.h"
 #include "report/trace/trace.h"
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "attach/base/deadline.h"
 #include "attach/base/fd.h"
-#include "report/deadline.h"
 #include "report/format/write/sink.h"
 
 // Opens the destination of a report, and makes sure that no half-written report is ever found

@@ -122,6 +122,30 @@ TEST_CASE("a worker that never ends is killed") {
   }
 }
 
+TEST_CASE("a worker gets a third of what is left until the deadline") {
+  SandboxLimits limits = short_limits();
+  limits.deadline.at = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  const auto result = run_sandboxed(
+      [](SandboxOutput&) {
+        for (volatile int i = 0; true;) i = i + 1;
+      },
+      limits);
+  REQUIRE_FALSE(result);
+  CHECK(result.error().kind == ErrorKind::Timeout);
+  CHECK(result.error().message() == "the worker was killed after 100 ms");
+}
+
+TEST_CASE("no worker starts after the deadline") {
+  SandboxLimits limits = short_limits();
+  limits.deadline.at = std::chrono::steady_clock::now();
+  const auto one = run_sandboxed([](SandboxOutput& out) { say(out, "late"); }, limits);
+  REQUIRE_FALSE(one);
+  CHECK(one.error().kind == ErrorKind::Timeout);
+  const auto fed = FedWorker::start([](const Fd&, SandboxOutput&) {}, limits);
+  REQUIRE_FALSE(fed);
+  CHECK(fed.error().kind == ErrorKind::Timeout);
+}
+
 TEST_CASE("a worker that allocates without end is an error") {
   if (kIsSanitized) return;  // its shadow leaves no room for a limit
   const auto result = run_sandboxed(

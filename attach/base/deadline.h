@@ -10,7 +10,7 @@
 namespace heapattach {
 
 // The time limit of the whole run, and whether the user has interrupted it. A plain value, passed
-// to everything that takes time.
+// to everything that takes time. The default is no limit.
 struct Deadline {
   std::chrono::steady_clock::time_point at = std::chrono::steady_clock::time_point::max();
   // Returns the signal that asked us to exit, if any. Never null.

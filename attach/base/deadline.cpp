@@ -1,4 +1,4 @@
-#include "report/deadline.h"
+#include "attach/base/deadline.h"
 
 #include <fmt/format.h>
 
