@@ -5,18 +5,9 @@
 
 namespace heapattach {
 
-// The number of workers worth starting for this many pieces of work: at most one per core.
-[[nodiscard]] unsigned workers_for(std::size_t pieces);
-
-// While one of these exists, workers_for() returns 1. For work that more threads would not speed
-// up.
-class WithOneWorker {
- public:
-  WithOneWorker();
-  ~WithOneWorker();
-  WithOneWorker(const WithOneWorker&) = delete;
-  WithOneWorker& operator=(const WithOneWorker&) = delete;
-};
+// The number of workers worth starting for this many pieces of work: at most one per core, and at
+// most `most`.
+[[nodiscard]] unsigned workers_for(std::size_t pieces, unsigned most = ~0U);
 
 // Runs `work(worker)` for each worker below `workers`, one of them on the calling thread. Returns
 // when all have ended, and rethrows the first exception. There may be fewer workers if no more

@@ -107,7 +107,13 @@ Result<void> Capture::add_window(Fd mem, std::span<const Range> ranges, std::siz
     shown.push_back({ranges[i], window_->begin_of(i)});
   }
   add_pieces(shown);
+  has_open_window_ = true;
   return {};
+}
+
+void Capture::end_window() {
+  window_->forget();
+  has_open_window_ = false;
 }
 
 void Capture::add_pieces(std::span<const Piece> added) {
@@ -137,6 +143,7 @@ std::span<const std::byte> Capture::bytes_from(RemoteAddr at) const {
 void Capture::release() {
   pieces_.clear();
   window_.reset();
+  has_open_window_ = false;
   arena_.reset();
   used_ = 0;
 }

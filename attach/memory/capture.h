@@ -65,7 +65,12 @@ class Capture final : public MemoryReader {
   // most about `limit` bytes here. May be called once; window.h lists the conditions.
   Result<void> add_window(Fd mem, std::span<const Range> ranges, std::size_t limit);
   // Null unless add_window() was called.
-  [[nodiscard]] Window* window() const { return window_.get(); }
+  [[nodiscard]] const Window* window() const { return window_.get(); }
+  // Call it when the window's process has ended: what the window shows reads as zero from then on.
+  void end_window();
+  // How many threads may read this at a time without hindering each other. Each access to memory
+  // outside an open window stops all of them for a moment, to move the window.
+  [[nodiscard]] unsigned most_readers() const { return has_open_window_ ? 1 : ~0U; }
 
   [[nodiscard]] Result<std::size_t> read_some(RemoteAddr from,
                                               std::span<std::byte> into) const override;
@@ -90,6 +95,7 @@ class Capture final : public MemoryReader {
 
   Arena arena_;
   std::unique_ptr<Window> window_;
+  bool has_open_window_ = false;
   std::size_t used_ = 0;
   std::vector<Piece> pieces_;  // sorted by address
   std::vector<Range> holes_;

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "attach/memory/window.h"
 #include "report/collect/copying.h"
 #include "report/collect/hold_attempts.h"
 #include "report/collect/malloc_heap.h"
@@ -134,7 +133,6 @@ class Attempt {
     if (!clone) return std::move(clone).error();
     if (is_copied_ && in_passing) {
       held_.clone = std::move(*clone);
-      held_.alone.emplace();
       return true;
     }
     if (const auto ended = clone->end(); !ended) request_.note(ended.error().message());
@@ -216,8 +214,7 @@ Result<void> finish_reading(HeldHeap& held, const TakeOptions& options) {
   if (!held.clone) return {};
   auto read = end_clone(*held.clone, options.request);
   held.clone.reset();
-  held.alone.reset();
-  held.capture.window()->forget();
+  held.capture.end_window();
   return read;
 }
 

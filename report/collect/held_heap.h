@@ -9,7 +9,6 @@
 #include "report/collect/memory_account.h"
 #include "report/collect/target.h"
 #include "report/collect/wait_reader.h"
-#include "report/parallel.h"
 #include "symbols/heap/source.h"
 
 namespace heapattach::snapshot {
@@ -33,9 +32,6 @@ struct HeldHeap : Holding {
   [[nodiscard]] const heap::Counters& counters() const { return heaps.front().counters; }
 
   std::optional<Clone> clone;  // the capture's window shows its heap
-  // With a clone: each access to memory outside the window stops all threads for a moment, to move
-  // the window.
-  std::optional<WithOneWorker> alone;
   Capture capture;
   std::vector<heap::Contents> heaps;  // as Target::heaps
   PrivateMemory private_memory;       // if all of it was copied

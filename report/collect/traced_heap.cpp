@@ -20,6 +20,10 @@ namespace heapattach::snapshot {
 
 namespace {
 
+unsigned workers_on(const heap::Heap& heap) {
+  return workers_for(heap.blocks().size(), heap.most_readers());
+}
+
 std::string unless_explained(const StaleWords& stale) {
   if (stale.unread() == 0) return {};
   return fmt::format(", or unused parts of {} stacks, which there was no time to read, explain it",
@@ -42,8 +46,7 @@ std::uint64_t count_possible(const Target& target,
   const bool is_all = parts && memory.unread() == 0 && memory.unreadable() == 0;
   if (!is_all) return boehm::count_unexplained(heap, found, dropped);
   const heap::RootWords words = memory.words();
-  const auto possible =
-      boehm::reachable_from(heap, found, {&words, 1}, workers_for(heap.blocks().size()));
+  const auto possible = boehm::reachable_from(heap, found, {&words, 1}, workers_on(heap));
   return boehm::count_unexplained(heap, found, dropped, &possible);
 }
 
@@ -86,8 +89,8 @@ void compare_with_marks(const Target& target,
     StaleWords stale(heap, found);
     stale.read(stale_stacks(held), target.memory, options.request.deadline);
     const heap::RootWords words = stale.words();
-    const auto dropped = boehm::dropped_since_collection(heap, found, {&words, 1},
-                                                         workers_for(heap.blocks().size()));
+    const auto dropped =
+        boehm::dropped_since_collection(heap, found, {&words, 1}, workers_on(heap));
     std::uint64_t unexplained = boehm::count_unexplained(heap, found, dropped);
     if (are_many(unexplained)) {
       unexplained = count_possible(target, held, options.request.deadline, heap, found, dropped);
@@ -126,7 +129,7 @@ void add_by_hand(const HeldHeap& held, const heap::Heap& collector, TracedHeap& 
   traced.found =
       heap::renumber(std::move(traced.found), collector, *heap, traced.blocks->places.front());
   traced.beside = heap::find_live_beside(traced.found, *heap, held.capture, held.roots_by_hand,
-                                         held.freeze.threads, workers_for(heap->blocks().size()));
+                                         held.freeze.threads, workers_on(*heap));
   traced.heap = std::move(heap);
 }
 
@@ -191,9 +194,9 @@ Result<TracedHeap> trace_heap(const Target& target,
   const bool is_joined = first.is_by_hand() && blocks != nullptr;
   auto heap = std::make_unique<heap::Heap>(is_joined ? blocks->index : held.index(), first.shape(),
                                            held.capture);
-  heap::LiveSet found = first.mark(*heap, copied_of(target, held),
-                                   first.is_by_hand() ? held.roots_by_hand : held.roots,
-                                   workers_for(heap->blocks().size()));
+  heap::LiveSet found =
+      first.mark(*heap, copied_of(target, held),
+                 first.is_by_hand() ? held.roots_by_hand : held.roots, workers_on(*heap));
   if (!first.is_by_hand()) {
     check_stack_bases(target, held, *heap, found);
     compare_with_marks(target, held, options, *heap, found);

@@ -13,7 +13,8 @@ inline constexpr std::uint32_t kBlocksAtATime = 256;
 
 // How many workers for_block_ranges() has for a heap, at most.
 inline unsigned workers_for_blocks(const heap::Heap& heap) {
-  return workers_for((heap.blocks().size() + kBlocksAtATime - 1) / kBlocksAtATime);
+  return workers_for((heap.blocks().size() + kBlocksAtATime - 1) / kBlocksAtATime,
+                     heap.most_readers());
 }
 
 // Calls work(worker, first, last) for groups of kBlocksAtATime of the heap's blocks.
@@ -30,7 +31,7 @@ void for_block_ranges(const heap::Heap& heap, unsigned workers, const Work& work
   });
 }
 
-// Calls work(first, last) on all cores.
+// Calls work(first, last) with as many workers as are worthwhile.
 template <class Work>
 void for_block_ranges(const heap::Heap& heap, const Work& work) {
   for_block_ranges(heap, workers_for_blocks(heap),

@@ -188,7 +188,7 @@ void Typing::follow(const Capture& capture, std::span<const types::Variable> var
                               .regions = *regions});
     for (unsigned i = 0; i < count; ++i) workers.emplace_back(*work);
   };
-  run_team(workers_for(blocks / kBlocksAtATime + 1),
+  run_team(workers_for(blocks / kBlocksAtATime + 1, heap_.most_readers()),
            {.begin = begin,
             .work = [&](unsigned number) { workers[number].run(); },
             .abandon = [&] { regions->abandon(); }});

@@ -159,6 +159,8 @@ class Heap {
   // The captured word at an address, in the heap or elsewhere; none if it was not captured.
   [[nodiscard]] std::optional<std::uint64_t> captured_word(RemoteAddr at) const;
 
+  // How many threads may read the objects at a time without hindering each other.
+  [[nodiscard]] unsigned most_readers() const { return capture_->most_readers(); }
   // The number of blocks that should be scanned but of which nothing was copied.
   [[nodiscard]] std::uint64_t unreadable_blocks() const { return unreadable_; }
 

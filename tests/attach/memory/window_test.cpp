@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/memory/capture.h"
+
 namespace heapattach {
 
 namespace {
@@ -78,6 +80,19 @@ TEST_CASE("a window shows a whole memory and keeps only a part of it here") {
   CHECK(resident_pages(begin, kPages) == 0);
   CHECK(word_at(begin, 77) == 77);
   CHECK(window->unread_bytes() == 0);
+}
+
+TEST_CASE("one thread at a time reads a capture with a window, until the window ends") {
+  const Numbered memory(8);
+  Capture capture(Arena::reserve(kPage, 0).value());
+  CHECK(capture.most_readers() > 1);
+  const std::vector<Range> ranges{memory.pages(0, 8)};
+  REQUIRE(capture.add_window(Fd(open("/proc/self/mem", O_RDONLY | O_CLOEXEC)), ranges, 1));
+  CHECK(capture.most_readers() == 1);
+  CHECK(word_at(capture.bytes_from(ranges[0].start).data(), 77) == 77);
+  capture.end_window();
+  CHECK(capture.most_readers() > 1);
+  CHECK(resident_pages(capture.window()->begin_of(0), 8) == 0);
 }
 
 TEST_CASE("many threads read through one window at once") {
