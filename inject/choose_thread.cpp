@@ -94,7 +94,7 @@ std::optional<std::string_view> objection_to(const Candidate& candidate) {
   if (candidate.is_dispatched) return kDispatchedCalls;
   if (is_single_stepping(at)) return "it single-steps itself";
   if (!candidate.has_stack) return "no stack is mapped below its stack pointer";
-  if (!candidate.sequence) return "its restartable sequence makes no sense";
+  if (!candidate.sequence) return "its restartable sequence is invalid";
   const bool is_interrupted = call_state(at) != CallState::None;
   if (is_interrupted && !candidate.is_after_syscall) {
     return "its interrupted call was not made by the instruction syscall";

@@ -130,7 +130,7 @@ Result<Newborn> give_birth(const Plan& plan, const FrozenView& view, RemoteContr
                         .deadline = view.deadline};
   const CallResult made = HA_TRY(make_call(control, thread, call));
   if (made.value < 0) return explain_refusal(made.value);
-  if (made.born <= 0) return Error{ErrorKind::Gone, "the clone was not seen"};
+  if (made.born <= 0) return Error{ErrorKind::Gone, "the clone did not appear"};
   auto process = prepare(made.born, control);
   if (process) return Newborn{std::move(*process), static_cast<pid_t>(made.value)};
   control.kill(made.born);

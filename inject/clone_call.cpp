@@ -70,8 +70,7 @@ Result<CloneCalls> CloneCalls::prepare(const Process& clone,
 
 Result<void> CloneCalls::give_descriptors() {
   if (has_descriptors(own_->process())) {
-    return Error{ErrorKind::Impossible,
-                 "it shares the target's open files, as kernels before 5.9 have it"};
+    return Error{ErrorKind::Impossible, "it shares the target's open files (kernel before 5.9)"};
   }
   constexpr char kName[] = "heapattach";
   const RemoteAddr name = own_->scratch();

@@ -141,7 +141,7 @@ Result<std::vector<std::byte>> PtraceControl::extended_state(pid_t tid) {
   HA_TRY(checked("PTRACE_GETREGSET",
                  ptrace(PTRACE_GETREGSET, tid, ptrace_word(NT_X86_XSTATE), &area)));
   if (area.iov_len < kLegacyAndHeader || area.iov_len == kMost) {
-    return Error{ErrorKind::Impossible, "its extended registers have no known form"};
+    return Error{ErrorKind::Impossible, "the format of its extended registers is unknown"};
   }
   values.resize(area.iov_len);
   return values;

@@ -14,7 +14,7 @@ constexpr std::uint64_t kSequencePointerOffset = 8;  // of rseq_cs in struct rse
 
 Error malformed(RemoteAddr at) {
   return {ErrorKind::Malformed,
-          fmt::format("the description of its restartable sequence at {} makes no sense", at)};
+          fmt::format("the description of its restartable sequence at {} is invalid", at)};
 }
 
 }  // namespace

@@ -46,6 +46,8 @@ check_format() { our_files h cpp c | xargs -0 clang-format-14 --dry-run --Werror
 
 check_rooms() { cmake -P tests/rooms.cmake; }
 
+check_messages() { python3 tests/messages.py .; }
+
 check_tidy_list() {
   local count
   count=$(clang-tidy-14 --list-checks | wc -l)
@@ -224,6 +226,7 @@ stage "readers of exports" install_consumers
 
 lint_stage clang-format-14 "format" check_format
 stage "rooms" check_rooms
+stage "messages" check_messages
 lint_stage clang-tidy-14 "list of lint checks" check_tidy_list
 # The unit tests are built and run with sanitizers, below; with --long also as they are released.
 # Each source is compiled by itself only with --long: that shows a forgotten include. The short form also

@@ -127,7 +127,7 @@ TEST_CASE("fibers that wait for what nothing else can reach are named in a snaps
   CHECK(saved.status == 0);
   const std::string line = first_line(saved);
   CHECK(line.starts_with("deadlock: "));
-  CHECK(line.find(" for what nothing else can reach, and will never run again: ") !=
+  CHECK(line.find(" for objects that nothing else can reach, and will never run again: ") !=
         std::string::npos);
   CHECK(line.find("Channel(Int32)") != std::string::npos);
   CHECK(line.find("in lose_client (waits.cr:") != std::string::npos);

@@ -87,7 +87,7 @@ Error explain_denied(const AccessFacts& facts) {
   }
   if (facts.our_uid != facts.target_uid) {
     return denied(
-        fmt::format("the target belongs to user {}, we are user {} without CAP_SYS_PTRACE",
+        fmt::format("the process belongs to user {}; you are user {}, without CAP_SYS_PTRACE",
                     facts.target_uid, facts.our_uid),
         facts.target_uid == 0 ? as_root
                               : fmt::format("{}, or run as user {}", as_root, facts.target_uid));

@@ -105,7 +105,8 @@ Result<Process> Process::open(pid_t pid) {
         ErrorKind::Gone,
         fmt::format(
             "process {} ({}) is a zombie: it has exited, but its parent has not reaped it yet", pid,
-            state.name)};
+            state.name)}
+        .advise(fmt::format("its parent, process {}", state.parent));
   }
   // The directory may have been opened just after the number was reused; the descriptor opened
   // first is dead then.

@@ -36,6 +36,7 @@ Result<ThreadState> parse_thread_state(std::string_view stat) {
   ThreadState state;
   state.name = stat.substr(name_begin + 1, name_end - name_begin - 1);
   state.state = stat[name_end + 2];
+  state.parent = static_cast<pid_t>(HA_TRY(stat_field(stat, 4)));
   state.flags = HA_TRY(stat_field(stat, 9));
   state.user_ticks = HA_TRY(stat_field(stat, 14));
   state.system_ticks = HA_TRY(stat_field(stat, 15));

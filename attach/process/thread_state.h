@@ -12,6 +12,7 @@ namespace heapattach {
 struct ThreadState {
   std::string name;  // chosen by the target: any bytes
   char state = '?';  // R running, S sleeping, D uninterruptible, T stopped, t traced, Z zombie, …
+  pid_t parent = 0;
   std::uint64_t flags = 0;  // PF_… of the kernel
   std::uint64_t threads = 0;
   std::uint64_t user_ticks = 0;  // of processor time

@@ -155,7 +155,7 @@ class Reader {
 };
 
 Error hangs(const FreezeOptions& options) {
-  return {ErrorKind::Timeout, fmt::format("reading the target's memory does not finish (the target "
+  return {ErrorKind::Timeout, fmt::format("reading the target's memory did not finish (the target "
                                           "was held for {} ms, then released)",
                                           (options.budget + kHangPatience).count())};
 }

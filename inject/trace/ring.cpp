@@ -79,7 +79,7 @@ Result<std::optional<Ring::Entry>> Ring::front() const {
                            record.bytes >= least && record.bytes <= bytes_ &&
                            record.bytes % kShortRecordBytes == 0 && record.bytes <= end - tail_;
   if (!makes_sense || (is_long && record.stack_bytes > record.bytes - least)) {
-    return Error{ErrorKind::Malformed, "a record of the trace makes no sense"};
+    return Error{ErrorKind::Malformed, "a record of the trace is invalid"};
   }
   if (is_long) {
     const std::uint32_t stack_bytes = record.stack_bytes;

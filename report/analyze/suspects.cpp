@@ -379,7 +379,7 @@ class SuspectFinder {
     }
     if (suspect.within) text = "of it, " + text;
     if (suspect.gathered && suspect.gathered->objects > 1) {
-      text += fmt::format(": mostly {} {}", suspect.gathered->objects,
+      text += fmt::format(": through {} {}", suspect.gathered->objects,
                           snapshot_.types[suspect.gathered->type].name);
     }
     return text;

@@ -94,7 +94,7 @@ class Parser {
     const char* const first = text_.data() + at_;
     const char* const last = text_.data() + std::min(text_.size(), at_ + (is_hex ? 2 : 3));
     const auto [rest, failure] = std::from_chars(first, last, value, is_hex ? 16 : 8);
-    if (failure != std::errc{} || value > 0xff) return wrong("an unknown escape");
+    if (failure != std::errc{} || value > 0xff) return wrong("unknown escape");
     at_ += static_cast<std::size_t>(rest - first);
     return static_cast<char>(value);
   }

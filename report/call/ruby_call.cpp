@@ -240,9 +240,10 @@ class Runs {
       }
       if (stands_still()) {
         return Error{ErrorKind::Impossible,
-                     fmt::format("no copy of process {} could run Ruby code, and the process "
-                                 "makes no progress: {}",
-                                 options_.request.pid, reasons())};
+                     fmt::format("no copy of process {} could run Ruby code, and none of the "
+                                 "process's threads moves: {}",
+                                 options_.request.pid, reasons())}
+            .advise("a longer --timeout");
       }
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, kMostBetween);

@@ -116,11 +116,8 @@ std::string reason_of(const GuardedEnd& end) {
   std::string text = end.why;
   if (text.empty()) {
     text = end.asked_by
-               ? fmt::format(
-                     "interrupted by signal {}; there is no report, because a read did not return",
-                     *end.asked_by)
-               : "the deadline passed; there is no report, because a read took too long or did not "
-                 "return";
+               ? fmt::format("interrupted by signal {}; nothing was written", *end.asked_by)
+               : "the deadline passed; nothing was written, because a read took too long";
   }
   text += "; any process that heapattach held keeps running";
   if (end.is_left) {

@@ -43,7 +43,7 @@ std::string unknown_option(std::string_view name) {
 }
 
 Error comes_alone(std::string_view shown, const OptionRow& row) {
-  return usage(fmt::format("{} comes alone", shown))
+  return usage(fmt::format("{} cannot be combined with other options", shown))
       .advise(fmt::format("heapattach --{}", row.name));
 }
 

@@ -23,6 +23,7 @@ Result<void> refuse_for_files(const Options& options) {
 }
 
 Error no_process_id(std::string_view word) {
+  if (word.empty()) return usage("empty argument: is the service running?");
   if (find_report(word) == nullptr) {
     return usage(fmt::format("{} is not a process id{}", word, did_you_mean(word, subcommands())));
   }

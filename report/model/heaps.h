@@ -29,6 +29,10 @@ struct HeapKind {
   std::string_view free;           // if it has no facts about its free bytes
   std::string_view unmapped = {};  // of the free bytes; empty: it returns none to the system
   std::string_view tip = {};       // how to see what else the process has allocated; may be empty
+  // Why --summary has no memory by use.
+  std::string_view no_memory =
+      "a saved snapshot does not contain the process's memory mappings; run --summary on the "
+      "process";
 };
 
 inline constexpr HeapKind kCollectorsHeap{
@@ -52,7 +56,8 @@ inline constexpr HeapKind kRubysHeap{.name = "ruby",
                                      .rest = kCollectorsHeap.rest,
                                      .not_reachable = kCollectorsHeap.not_reachable,
                                      .free = kCollectorsHeap.free,
-                                     .unmapped = kCollectorsHeap.unmapped};
+                                     .unmapped = kCollectorsHeap.unmapped,
+                                     .no_memory = "memory by use is not available for Ruby"};
 
 inline constexpr HeapKind kMallocsHeap{
     .name = "malloc",

@@ -161,17 +161,17 @@ std::string examples(const StackReport& report) {
     if (++shown > kShown) return text + "; …";
     const std::string who = fibers.size() == 1
                                 ? title_and_function(report.fibers[fibers[0]])
-                                : fmt::format("each of {} fibers{}{}", fibers.size(),
+                                : fmt::format("{} fibers{}{}", fibers.size(),
                                               what.first.empty() ? "" : " in ", what.first);
-    text += fmt::format("{}{} {}", shown == 1 ? "" : "; ", who, what.second);
+    text += fmt::format("{}{} {}", shown == 1 ? "" : "; ", who,
+                        fibers.size() == 1 ? what.second : in_plural(what.second));
   }
   return text;
 }
 
 std::string doing_of(const StackReport& report, const Crowd& crowd) {
   std::string text = describe_wait(report, report.fibers[crowd.example].wait);
-  if (crowd.fibers > 1 && text.starts_with("waits ")) text.erase(4, 1);  // the plural
-  return text;
+  return crowd.fibers > 1 ? in_plural(std::move(text)) : text;
 }
 
 // Reports fibers that only another fiber could wake, if no fiber is left that could.

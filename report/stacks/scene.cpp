@@ -89,7 +89,7 @@ class Joining {
     seen.is_of_kernel = thread.registers && is_kernel_worker(*thread.registers);
     if (thread.registers && !seen.is_of_kernel) {
       if (const auto call = call_of(*thread.registers, scene_.modules)) {
-        seen.call = describe(*call, scene_.capture, descriptors_);
+        seen.call = describe(*call, scene_.capture, descriptors_, scene_.monotonic);
         owner = owner_of_awaited_lock(*call, seen.stack, scene_.capture);
         if (owner) {
           seen.awaited_kind = owner->kind;

@@ -69,6 +69,11 @@ std::string describe_lock(const FiberWait& wait) {
   return is_name ? wait.holder : object_text(wait, "a mutex");
 }
 
+std::string in_plural(std::string wait) {
+  if (wait.starts_with("waits ")) wait.erase(4, 1);
+  return wait;
+}
+
 std::string describe_wait(const StackReport& report, const FiberWait& wait) {
   std::string text = wait_text(report, wait);
   if (wait.left) {

@@ -136,6 +136,8 @@ struct StackReport {
 
 // The wait of a fiber, as the end of a sentence: "waits to receive from Channel(Int32) 0x7f…".
 [[nodiscard]] std::string describe_wait(const StackReport& report, const FiberWait& wait);
+// The same words for several fibers: "wait to receive from Channel(Int32) 0x7f…".
+[[nodiscard]] std::string in_plural(std::string wait);
 
 // The lock that a fiber waits for: by its holder, "Blog::LOCK", otherwise "Mutex 0x7f…".
 [[nodiscard]] std::string describe_lock(const FiberWait& wait);

@@ -123,7 +123,7 @@ class Search {
 std::string who(const Snapshot& snapshot, const std::vector<std::size_t>& alike) {
   const snapshot::Fiber& first = snapshot.fibers[alike.front()];
   const std::string in = first.function.empty() ? std::string() : " in " + first.function;
-  if (alike.size() > 1) return fmt::format("each of {} fibers{}", alike.size(), in);
+  if (alike.size() > 1) return fmt::format("{} fibers{}", alike.size(), in);
   FiberSeen seen;
   seen.address = RemoteAddr{first.address};
   seen.name = first.name;
@@ -153,7 +153,7 @@ void add_stuck_fibers(Snapshot& snapshot, std::span<const std::size_t> stuck) {
     alike[{fiber.function, describe_wait({}, kind)}].push_back(number);
   }
   std::string text = fmt::format(
-      "deadlock: {} for what nothing else can reach, and will never run again: ",
+      "deadlock: {} for objects that nothing else can reach, and will never run again: ",
       stuck.size() == 1 ? "a fiber waits" : fmt::format("{} fibers wait", stuck.size()));
   std::size_t shown = 0;
   for (const auto& [what, fibers] : alike) {
@@ -161,8 +161,9 @@ void add_stuck_fibers(Snapshot& snapshot, std::span<const std::size_t> stuck) {
       text += "; …";
       break;
     }
-    const std::string wait =
-        fibers.size() == 1 ? describe_wait({}, snapshot.fibers[fibers.front()].wait) : what.second;
+    const std::string wait = fibers.size() == 1
+                                 ? describe_wait({}, snapshot.fibers[fibers.front()].wait)
+                                 : in_plural(what.second);
     text += fmt::format("{}{} {}", shown == 1 ? "" : "; ", who(snapshot, fibers), wait);
   }
   snapshot.header.findings.push_back(std::move(text));

@@ -1,6 +1,7 @@
 #include "report/stacks/system_calls.h"
 
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include <fmt/format.h>
@@ -106,16 +107,28 @@ Shape shape_of(const SystemCall& call) {
   return one == nullptr ? Shape::Plain : one->shape;
 }
 
-std::string seconds(double value) {
-  return fmt::format("{:.3g} s", value);
+// "10.5 s", "11 days".
+std::string duration(double seconds) {
+  constexpr double kHour = 3600;
+  constexpr double kDay = 24 * kHour;
+  if (seconds < 1000) return fmt::format("{:.3g} s", seconds);
+  if (seconds < 2 * kHour) return fmt::format("{:.0f} min", seconds / 60);
+  if (seconds < 2 * kDay) return fmt::format("{:.0f} hours", seconds / kHour);
+  if (seconds < 1000 * kDay) return fmt::format("{:.0f} days", seconds / kDay);
+  return fmt::format("{:.3g} years", seconds / (365.25 * kDay));
 }
 
-// A struct timespec; empty if it cannot be one.
-std::string time_at(std::uint64_t address, const MemoryReader& capture) {
+// The seconds in a struct timespec; none if it cannot be one.
+std::optional<double> seconds_at(std::uint64_t address, const MemoryReader& capture) {
   const auto time = capture.read_as<std::array<std::int64_t, 2>>(RemoteAddr{address});
   constexpr std::int64_t kBillion = 1'000'000'000;
   if (!time || (*time)[0] < 0 || (*time)[1] < 0 || (*time)[1] >= kBillion) return {};
-  return seconds(static_cast<double>((*time)[0]) + static_cast<double>((*time)[1]) / 1e9);
+  return static_cast<double>((*time)[0]) + static_cast<double>((*time)[1]) / 1e9;
+}
+
+std::string time_at(std::uint64_t address, const MemoryReader& capture) {
+  const auto seconds = seconds_at(address, capture);
+  return seconds ? duration(*seconds) : std::string();
 }
 
 std::string descriptor(std::uint64_t number, Descriptors& descriptors) {
@@ -165,10 +178,16 @@ std::string epoll(const SystemCall& call, Descriptors& descriptors) {
   return has_milliseconds ? fmt::format("{}; {}", text, timeout_ms(call.arguments[3])) : text;
 }
 
-std::string clock_sleep(const SystemCall& call, const MemoryReader& capture) {
-  const std::string time = time_at(call.arguments[2], capture);
-  if ((call.arguments[1] & kAbsolute) == 0) return time;
-  return fmt::format("until {} on clock {}", time, call.arguments[0]);
+std::string clock_sleep(const SystemCall& call,
+                        const MemoryReader& capture,
+                        std::optional<std::chrono::nanoseconds> now) {
+  const auto until = seconds_at(call.arguments[2], capture);
+  if (!until || (call.arguments[1] & kAbsolute) == 0) return until ? duration(*until) : "";
+  if (call.arguments[0] != CLOCK_MONOTONIC || !now) {
+    return fmt::format("until {:.0f} s on clock {}", *until, call.arguments[0]);
+  }
+  const double left = *until - std::chrono::duration<double>(*now).count();
+  return duration(std::max(left, 0.0)) + " left";
 }
 
 std::string child(std::uint64_t argument) {
@@ -179,7 +198,8 @@ std::string child(std::uint64_t argument) {
 
 std::string arguments_of(const SystemCall& call,
                          const MemoryReader& capture,
-                         Descriptors& descriptors) {
+                         Descriptors& descriptors,
+                         std::optional<std::chrono::nanoseconds> now) {
   switch (shape_of(call)) {
     case Shape::Descriptor: return descriptor(call.arguments[0], descriptors);
     case Shape::Futex: return futex(call, capture);
@@ -187,7 +207,7 @@ std::string arguments_of(const SystemCall& call,
     case Shape::Poll: return polled(call, capture, descriptors);
     case Shape::Select: return fmt::format("descriptors below {}", call.arguments[0]);
     case Shape::Sleep: return time_at(call.arguments[0], capture);
-    case Shape::ClockSleep: return clock_sleep(call, capture);
+    case Shape::ClockSleep: return clock_sleep(call, capture, now);
     case Shape::Child: return child(call.arguments[0]);
     case Shape::WaitId: return child(call.arguments[1]);
     case Shape::Plain: break;
@@ -240,8 +260,9 @@ std::vector<Range> memory_of(const SystemCall& call) {
 
 std::string describe(const SystemCall& call,
                      const MemoryReader& capture,
-                     Descriptors& descriptors) {
-  return fmt::format("{}({})", name_of(call), arguments_of(call, capture, descriptors));
+                     Descriptors& descriptors,
+                     std::optional<std::chrono::nanoseconds> now) {
+  return fmt::format("{}({})", name_of(call), arguments_of(call, capture, descriptors, now));
 }
 
 std::optional<RemoteAddr> awaited_futex(const SystemCall& call) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,9 +32,11 @@ std::optional<SystemCall> call_of(const Registers& registers, const Modules& mod
 [[nodiscard]] std::vector<Range> memory_of(const SystemCall& call);
 
 // The call with its arguments, as far as they are readable: "read(5: pipe)", "nanosleep(10 s)".
+// `now` is the time of CLOCK_MONOTONIC when the thread was stopped; none if unknown.
 [[nodiscard]] std::string describe(const SystemCall& call,
                                    const MemoryReader& capture,
-                                   Descriptors& descriptors);
+                                   Descriptors& descriptors,
+                                   std::optional<std::chrono::nanoseconds> now = {});
 
 // The futex that it waits for, if any.
 [[nodiscard]] std::optional<RemoteAddr> awaited_futex(const SystemCall& call);

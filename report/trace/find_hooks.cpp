@@ -89,7 +89,7 @@ class HookFinder {
     for (const std::string_view name : kPublic) add_if_missed(name);
     // GC_realloc's first argument is the object to replace; its second is the size.
     if (functions_.contains("GC_realloc") && leads_to("GC_realloc", hooked_) != Leads::There) {
-      note("what GC_realloc allocates is not traced");
+      note("allocations of GC_realloc are not traced");
     }
     find_leading();
     if (functions_.contains("GC_free")) found_.hooks.release = entry_of("GC_free");
@@ -161,7 +161,7 @@ class HookFinder {
       entry.leads_on = leads_on && !entry.size_is_second && leading < kLeadingHooks;
       if (entry.leads_on) ++leading;
       if (leads_on && !entry.leads_on) {
-        note(fmt::format("what {} allocates may count twice", entry.name));
+        note(fmt::format("allocations of {} may count twice", entry.name));
       }
     }
     for (Entry& entry : found_.hooks.allocations) entry.is_led = led.contains(entry.at.value);

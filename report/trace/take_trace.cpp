@@ -326,16 +326,20 @@ class Tracing {
 
   void add_counts(const Ring::Counts& counts, const Recording& recording) {
     trace_.header.drops = counts.dropped;
-    const auto warn_of = [this](std::uint64_t count, const char* what) {
-      if (count != 0) warn(fmt::format("{} {}", count, what));
+    const auto warn_of = [this](std::uint64_t samples, std::string_view why) {
+      if (samples == 0) return;
+      warn(fmt::format("{}: \"in use\" may be {} sample{} too high", why, samples,
+                       samples == 1 ? "" : "s"));
     };
-    warn_of(counts.untracked, "samples count as in use: there was no room to follow them");
-    warn_of(counts.lost_ends,
-            "samples count as in use: there was no room in the ring to record their end");
-    warn_of(recording.impossible(),
-            "records were left out because they could not be true: the program's memory may have "
-            "been changed");
-    warn_of(recording.forgotten(), "samples count as in use: a collection was missed");
+    warn_of(counts.untracked, "tracking table full");
+    warn_of(counts.lost_ends, "the ring was full when objects died");
+    warn_of(recording.forgotten(), "a collection was missed");
+    if (recording.impossible() != 0) {
+      warn(
+          fmt::format("{} impossible records were left out: the program's memory may have been "
+                      "changed",
+                      recording.impossible()));
+    }
   }
 
   void begin_program() {

@@ -204,7 +204,7 @@ Result<Layout> search_structure(const Module& module,
     if (auto layout = search.in(data)) return layout;
   }
   return Error{ErrorKind::Unsupported,
-               fmt::format("the data of {} contains nothing like a block index", module.name())};
+               fmt::format("the data of {} contains no block index", module.name())};
 }
 
 std::optional<Range> search_kinds(const Module& module,

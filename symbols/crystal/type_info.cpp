@@ -99,7 +99,7 @@ Result<std::vector<TypeList>> type_lists_from_bytes(std::span<const std::byte> b
     in.list([&] { list.push_back(read_type(in)); });
   });
   if (in.is_good() && in.left() == 0 && !lists.empty()) return lists;
-  return Error{ErrorKind::Malformed, "the result of its reader makes no sense"};
+  return Error{ErrorKind::Malformed, "its reader returned an invalid result"};
 }
 
 // The real files are a few megabytes; the largest programs known have 100,000 types.

@@ -102,7 +102,7 @@ class Unfolder {
                               found->second->bytes == field.bytes;
     if (!is_structure) {
       bytes_ += sizeof(Field) + field.name.size() + field.type.size();
-      if (bytes_ > kMostFieldBytes) return malformed("structures in structures take too much");
+      if (bytes_ > kMostFieldBytes) return malformed("nested structures are too large");
       fields.push_back(field);
       return {};
     }
@@ -135,7 +135,7 @@ class Reader {
     });
     if (!is_read) return error_ ? *std::move(error_) : malformed(at_.error());
     if (!has_types) return malformed("no key \"types\"");
-    if (!at_.at_end()) return malformed("something follows the JSON object");
+    if (!at_.at_end()) return malformed("there is text after the JSON object");
     return std::move(entries_);
   }
 

@@ -81,7 +81,8 @@ void DebugInformation::find_supplement(std::span<const Companion> companions) {
     dwarf_setalt(main_.get(), supplement_.get());
     return;
   }
-  supplement_note_ = fmt::format("what dwz moved to {} is missing: {}", name, reason);
+  supplement_note_ =
+      fmt::format("debug information that dwz moved to {} is missing: {}", name, reason);
 }
 
 bool DebugInformation::is_skeleton(const Dwarf_Die& root) {

@@ -117,7 +117,7 @@ Result<ElfFacts> elf_facts_from_bytes(std::vector<std::byte> bytes, std::uint64_
   PlainReader in(bytes);
   if (!in.flag() && in.is_good()) return read_error(in);
   ElfFacts facts = read_facts(in, file_bytes);
-  if (!in.is_good()) return Error{ErrorKind::Malformed, "the result of its reader makes no sense"};
+  if (!in.is_good()) return Error{ErrorKind::Malformed, "its reader returned an invalid result"};
   const std::size_t before = bytes.size() - in.left();
   bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(before));
   facts.symbols = PackedSymbols(std::move(bytes));

@@ -88,7 +88,7 @@ Result<std::uint64_t> bias_of(const ElfFile& elf,
       return m->range.start.value - (segment.address & ~(page_bytes - 1));
     }
   }
-  return Error{ErrorKind::Malformed, "none of its segments is mapped"};
+  return Error{ErrorKind::Malformed, "cannot match the file's segments to the mappings"};
 }
 
 void note_problem(Module::Contents& contents, const ElfFile& file) {

@@ -88,8 +88,7 @@ void list_blocks(const Walked& walked, const Account& account, heap::BlockIndex&
 }
 
 Error no_heap() {
-  return Error{ErrorKind::Unsupported,
-               "no heap of glibc's malloc was found in the data of any module"};
+  return Error{ErrorKind::Unsupported, "the process does not use glibc's malloc (a Go program?)"};
 }
 
 }  // namespace
@@ -131,8 +130,8 @@ Result<Heap> read_heap(const Capture& capture, const Places& places) {
     heap.problems.emplace_back("a thread's cache of freed chunks is broken");
   }
   if (arenas->others > 0) {
-    heap.unread.push_back(fmt::format(
-        "{} more of the C library's heaps were not read, as after dlmopen()", arenas->others));
+    heap.unread.push_back(
+        fmt::format("{} more heaps of the C library were not read (dlmopen)", arenas->others));
   }
   check(heap.account, heap.problems);
   list_blocks(walked, heap.account, heap.index);

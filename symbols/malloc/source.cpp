@@ -63,10 +63,12 @@ std::vector<heap::Fact> facts_of(const Account& account) {
 }
 
 std::string remark_of(const Account& account) {
-  return fmt::format("{} arena{}; {} bytes of the heap are {} mapped allocation{}",
-                     account.arenas.size(), account.arenas.size() == 1 ? "" : "s",
-                     account.mapped_bytes, account.mapped_chunks,
-                     account.mapped_chunks == 1 ? "" : "s");
+  std::string text =
+      fmt::format("{} arena{}", account.arenas.size(), account.arenas.size() == 1 ? "" : "s");
+  if (account.mapped_chunks == 0) return text;
+  return text + fmt::format("; {} bytes of the heap are {} mapped allocation{}",
+                            account.mapped_bytes, account.mapped_chunks,
+                            account.mapped_chunks == 1 ? "" : "s");
 }
 
 }  // namespace

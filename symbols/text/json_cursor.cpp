@@ -24,7 +24,8 @@ void JsonCursor::blanks() {
 bool JsonCursor::open(char bracket) {
   blanks();
   if (!is_good() || at_ == end_ || *at_ != bracket) {
-    return fail(bracket == '{' ? "no object" : "no list");
+    if (at_ == begin_) return fail("not JSON");
+    return fail(bracket == '{' ? "expected an object" : "expected a list");
   }
   ++at_;
   return true;
@@ -38,7 +39,7 @@ bool JsonCursor::close(char bracket, bool is_first) {
   }
   if (is_first) return false;
   if (at_ == end_ || *at_ != ',') {
-    fail("no comma");
+    fail("expected a comma");
     return true;
   }
   ++at_;
@@ -47,7 +48,7 @@ bool JsonCursor::close(char bracket, bool is_first) {
 
 bool JsonCursor::colon() {
   blanks();
-  if (at_ == end_ || *at_ != ':') return fail("no colon");
+  if (at_ == end_ || *at_ != ':') return fail("expected a colon");
   ++at_;
   return is_good();
 }
@@ -58,16 +59,16 @@ bool JsonCursor::is_string() {
 }
 
 bool JsonCursor::raw_string(std::string_view& out, bool& has_escapes) {
-  if (!is_good() || !is_string()) return fail("no text in quotes");
+  if (!is_good() || !is_string()) return fail("expected a string");
   const char* const first = ++at_;
   has_escapes = false;
   for (;;) {
     at_ = end_of_plain_text(at_, end_);
-    if (at_ == end_) return fail("a text has no closing quote");
+    if (at_ == end_) return fail("unterminated string");
     if (*at_ == '"') break;
-    if (*at_ != '\\') return fail("a control character in a text");
+    if (*at_ != '\\') return fail("control character in a string");
     has_escapes = true;
-    if (end_ - at_ < 2) return fail("a text has no closing quote");
+    if (end_ - at_ < 2) return fail("unterminated string");
     at_ += 2;
   }
   out = {first, static_cast<std::size_t>(at_ - first)};
@@ -96,7 +97,7 @@ bool JsonCursor::skip_scalar() {
     }
   }
   const char* const end = end_of_number(at_, end_);
-  if (end == nullptr) return fail("no value");
+  if (end == nullptr) return fail("expected a value");
   at_ = end;
   return true;
 }
@@ -123,7 +124,7 @@ bool JsonCursor::number(double& out) {
   std::string_view text;
   if (!word(text)) return false;
   const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (failure != std::errc{} || rest != text.data() + text.size()) return fail("no number");
+  if (failure != std::errc{} || rest != text.data() + text.size()) return fail("expected a number");
   return true;
 }
 
@@ -131,17 +132,17 @@ bool JsonCursor::boolean(bool& out) {
   std::string_view text;
   if (!word(text)) return false;
   out = text == "true";
-  return out || text == "false" || fail("neither true nor false");
+  return out || text == "false" || fail("expected true or false");
 }
 
 bool JsonCursor::address(std::uint64_t& out) {
   std::string_view text;
   bool has_escapes = false;
   if (!raw_string(text, has_escapes)) return false;
-  if (!text.starts_with("0x") || text.size() < 3) return fail("no address");
+  if (!text.starts_with("0x") || text.size() < 3) return fail("expected an address");
   const char* const end = text.data() + text.size();
   const auto [rest, failure] = std::from_chars(text.data() + 2, end, out, 16);
-  return (failure == std::errc{} && rest == end) || fail("no address");
+  return (failure == std::errc{} && rest == end) || fail("expected an address");
 }
 
 bool JsonCursor::skip() {
@@ -160,7 +161,7 @@ bool JsonCursor::skip() {
     const bool is_member = !open_lists.empty() && !open_lists.back();
     if (is_member && (!raw_string(text, has_escapes) || !colon())) return false;
     blanks();
-    if (!is_good() || at_ == end_) return fail("no value");
+    if (!is_good() || at_ == end_) return fail("expected a value");
     is_first = *at_ == '{' || *at_ == '[';
     if (is_first) {
       open_lists.push_back(*at_++ == '[');

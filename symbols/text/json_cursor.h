@@ -52,7 +52,7 @@ class JsonCursor {
 
   [[nodiscard]] bool is_good() const { return wrong_.empty(); }
   // Makes every further call fail with the given reason.
-  bool fail(std::string_view why = "it is not what it should be");
+  bool fail(std::string_view why = "unexpected value");
   [[nodiscard]] std::string error() const;
 
  private:

@@ -65,12 +65,12 @@ std::string_view decode_escape(const char*& at, const char* end, std::string& ou
   const char letter = *at++;
   if (letter != 'u') {
     const char plain = simple_escape(letter);
-    if (plain == '\0') return "an unknown escape";
+    if (plain == '\0') return "unknown escape";
     out += plain;
     return {};
   }
   std::uint32_t unit = 0;
-  if (!read_unit(at, end, unit)) return "an escape without four digits";
+  if (!read_unit(at, end, unit)) return "escape without four digits";
   at += 4;
   std::uint32_t second = 0;
   const bool is_high = unit >= 0xd800 && unit < 0xdc00;
@@ -122,7 +122,7 @@ std::string_view decode_escapes(std::string_view raw, std::string& out) {
     out.append(at, plain_end);
     at = plain_end;
     if (at == end) break;
-    if (end - at < 2) return "a text has no closing quote";
+    if (end - at < 2) return "unterminated string";
     const std::string_view wrong = decode_escape(++at, end, out);
     if (!wrong.empty()) return wrong;
   }

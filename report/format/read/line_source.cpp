@@ -100,7 +100,7 @@ Result<void> TextFile::look_at_packed() {
     unpacked_.append(bytes.data(), count);
   }
   if (const auto what = other_format(unpacked_); !what.empty()) {
-    return Error{ErrorKind::Malformed, fmt::format("{} contains, packed, {}", name_, what)};
+    return Error{ErrorKind::Malformed, fmt::format("{} contains, compressed, {}", name_, what)};
   }
   return {};
 }
@@ -156,7 +156,7 @@ Result<void> TextFile::check_expansion() const {
   const std::uint64_t most = kFreeExpansion + kMostExpansion * packed_bytes_;
   if (unpacked_bytes_ <= most) return {};
   return Error{ErrorKind::Malformed,
-               fmt::format("{} unpacks to more than {} times its size, as no snapshot does", name_,
+               fmt::format("{} unpacks to more than {} times its size: not a snapshot", name_,
                            kMostExpansion)}
       .advise("unpack it first");
 }

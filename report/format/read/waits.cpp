@@ -16,7 +16,7 @@ bool read_seconds(JsonCursor& json, std::optional<std::chrono::milliseconds>& ou
   constexpr double kMost = 1e12;
   double seconds = 0;
   if (!json.number(seconds)) return false;
-  if (!(seconds >= 0 && seconds <= kMost)) return json.fail("a time that cannot be");
+  if (!(seconds >= 0 && seconds <= kMost)) return json.fail("an impossible time");
   out = std::chrono::round<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
   return true;
 }

@@ -53,7 +53,7 @@ constexpr Column<Snapshot, LeakRow> kColumns[] = {
      }},
     {{.json = "cycle"},
      [](const auto&, const auto& row) { return row.is_cycle ? CellValue(true) : CellValue(); }},
-    {{.head = "leaks", .key = "leaks"}, member<&LeakRow::leaks>},
+    {{.head = "groups", .key = "leaks"}, member<&LeakRow::leaks>},
     {{.head = "objects", .key = "objects"}, member<&LeakRow::objects>},
     {{.head = "bytes", .key = "bytes", .unit = Unit::Bytes}, member<&LeakRow::bytes>},
     {{.json = "example"},

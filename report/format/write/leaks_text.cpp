@@ -1,10 +1,10 @@
 // Leaks, for people:
 //
-//   145 objects leaked, 1520360 bytes, in 55 leaks
-//   leaks  objects    bytes  root of the leak
-//       5        5  1500040  (300008 bytes)
-//      40      120    10240  Circle
-//      10       20     1120  Circle, in a cycle
+//   145 objects leaked, 1520360 bytes, in 55 groups
+//   groups  objects    bytes  root of the leak
+//        5        5  1500040  (300008 bytes)
+//       40      120    10240  Circle
+//       10       20     1120  Circle, in a cycle
 //   for instance
 //   0x5581e3b4c2b0  24 bytes  Circle
 //       next → 0x5581e3b4c2d0  Square
@@ -77,7 +77,7 @@ std::string first_line(const analyze::Leaks& found, const TextStyle& style) {
   }
   return fmt::format("{} leaked, {}{}, in {}\n", plural(found.objects, "object", style),
                      bytes_cell(found.bytes, style), style.with_units ? "" : " bytes",
-                     plural(found.leaks, "leak", style));
+                     plural(found.leaks, "group", style));
 }
 
 }  // namespace

@@ -31,6 +31,7 @@
 // A guessed frame has a note after it. Names come from the target, and are made safe to show.
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <iterator>
@@ -80,7 +81,7 @@ std::string_view words_for(unwind::StackEnd end) {
       return "… cannot unwind further: code generated at run time (JIT)";
     case unwind::StackEnd::OtherStack:
       return "… cannot unwind further: this function switched to another stack";
-    case unwind::StackEnd::Corrupt: return "… the rest of the stack is corrupt";
+    case unwind::StackEnd::Corrupt: return "… cannot unwind further (generated code?)";
     case unwind::StackEnd::Outermost: break;
   }
   return {};
@@ -284,13 +285,41 @@ std::string names_of(const StackReport& report, const FiberGroup& group) {
   return names;
 }
 
+// Waits with the same words, which may have different times left.
+struct AlikeWaits {
+  std::size_t count = 0;
+  std::chrono::milliseconds least{};
+  std::chrono::milliseconds most{};
+
+  void add(std::chrono::milliseconds left) {
+    least = count == 0 ? left : std::min(least, left);
+    most = count == 0 ? left : std::max(most, left);
+    ++count;
+  }
+};
+
+std::string times_left(const AlikeWaits& waits) {
+  const auto in_seconds = [](std::chrono::milliseconds time) {
+    return fmt::format("{:.1f}", static_cast<double>(time.count()) / 1000);
+  };
+  const std::string least = in_seconds(waits.least);
+  const std::string most = in_seconds(waits.most);
+  return least == most ? fmt::format(", {} s left", least)
+                       : fmt::format(", {} to {} s left", least, most);
+}
+
 void add_waits(const StackReport& report, const FiberGroup& group, Text& text) {
-  std::map<std::string, std::size_t> waits;
+  std::map<std::pair<std::string, bool>, AlikeWaits> waits;  // by the words and whether they end
   for (const std::size_t index : group.fibers) {
-    ++waits[describe_wait(report, report.fibers[index].wait)];
+    snapshot::FiberWait wait = report.fibers[index].wait;
+    const auto left = std::exchange(wait.left, std::nullopt);
+    waits[{describe_wait(report, wait), left.has_value()}].add(
+        left.value_or(std::chrono::milliseconds(0)));
   }
   std::vector<std::pair<std::size_t, std::string>> most;
-  for (const auto& [wait, count] : waits) most.emplace_back(count, wait);
+  for (const auto& [wait, alike] : waits) {
+    most.emplace_back(alike.count, wait.first + (wait.second ? times_left(alike) : ""));
+  }
   std::stable_sort(most.begin(), most.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   for (std::size_t i = 0; i < std::min(most.size(), kShownWaits); ++i) {
@@ -300,7 +329,7 @@ void add_waits(const StackReport& report, const FiberGroup& group, Text& text) {
     text.line(fmt::format("  {}{}", count, most[i].second));
   }
   if (most.size() > kShownWaits) {
-    text.line(fmt::format("  … and for {} other things", most.size() - kShownWaits));
+    text.line(fmt::format("  … and {} other waits", most.size() - kShownWaits));
   }
 }
 

@@ -15,7 +15,8 @@ struct SummaryReport {
   std::string exe;
   std::string captured;
   snapshot::MemorySummary summary;
-  std::string tip;  // how to see more, for people; may be empty
+  std::string tip;        // how to see more, for people; may be empty
+  std::string no_memory;  // why `summary` has no memory, if it has none
   bool complete = true;
   std::string reason;  // why it is partial
 };

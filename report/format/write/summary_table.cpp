@@ -93,9 +93,7 @@ std::string format_summary_table(const SummaryReport& report, const TextStyle& s
     if (!report.tip.empty()) out += report.tip + '\n';
     out += '\n';
   } else {
-    out +=
-        "note: a file does not contain the process's memory mappings; run --summary on the "
-        "process\n\n";
+    out += fmt::format("note: {}\n\n", report.no_memory);
   }
   const auto& heaps = report.summary.heaps;
   if (heaps.empty() || !heaps.front()) out += "note: the collector's numbers are unknown\n";

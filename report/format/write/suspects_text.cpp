@@ -1,6 +1,6 @@
 // The few objects that keep most memory alive, for people:
 //
-//   1. one Hash(String, Session) keeps 4676224 bytes, 95 % of all live bytes: mostly 20375
+//   1. one Hash(String, Session) keeps 4676224 bytes, 95 % of all live bytes: through 20375
 //      Session
 //        global CACHE of app
 //          → 0x7f1200 Cache
@@ -82,6 +82,23 @@ std::string path_text(const snapshot::Snapshot& snapshot,
   return steps_text(snapshot, rest, names, style);
 }
 
+// Puts the shares of a few live bytes into perspective.
+std::string small_text(const snapshot::Snapshot& snapshot, const analyze::Suspects& suspects) {
+  std::uint64_t whole = 0;
+  bool may_leak = false;
+  for (const snapshot::Heap& heap : snapshot.heaps) {
+    whole += heap.heap_bytes.value_or(0);
+    may_leak |= !heap.kind().is_collected;
+  }
+  if (whole >= analyze::Suspects::kSmallHeap && whole / 4 > suspects.live_bytes) {
+    return fmt::format("little is reachable: {} bytes of the heap's {}; see --summary{}\n\n",
+                       suspects.live_bytes, whole, may_leak ? " and --leaks" : "");
+  }
+  return fmt::format(
+      "the whole heap is small, {} live bytes: a large share of it is nothing unusual\n\n",
+      suspects.live_bytes);
+}
+
 }  // namespace
 
 std::string format_suspects_text(const snapshot::Snapshot& snapshot,
@@ -89,11 +106,7 @@ std::string format_suspects_text(const snapshot::Snapshot& snapshot,
                                  const TextStyle& style) {
   analyze::EdgeNames names(snapshot);
   std::string text;
-  if (suspects.is_small() && !suspects.found.empty()) {
-    text += fmt::format(
-        "the whole heap is small, {} live bytes: a large share of it is nothing unusual\n\n",
-        suspects.live_bytes);
-  }
+  if (suspects.is_small() && !suspects.found.empty()) text += small_text(snapshot, suspects);
   std::size_t outer = 0;
   for (std::size_t i = 0; i < suspects.found.size(); ++i) {
     const analyze::Suspect& suspect = suspects.found[i];

@@ -53,7 +53,7 @@ TEST_CASE("a single suspect and a suspect type are reported, the larger first") 
   REQUIRE(place.gathered);
   CHECK(place.gathered->objects == 100);
   CHECK(place.sentence ==
-        "one Array(Page) keeps 7232 bytes, 69 % of all live bytes: mostly 100 Page");
+        "one Array(Page) keeps 7232 bytes, 69 % of all live bytes: through 100 Page");
   CHECK(place.named == 0);
   const analyze::Suspect& type = suspects.found[1];
   CHECK(type.is_type);
@@ -157,7 +157,7 @@ TEST_CASE("a tree whose nodes know their parents is its holder's, and all nodes 
   const auto suspects = analyze::find_suspects(tree_of_nodes(true));
   REQUIRE(suspects.found.size() == 1);
   CHECK(suspects.found[0].sentence ==
-        "one Holder keeps 65536 bytes, 100 % of all live bytes: mostly 1023 Node");
+        "one Holder keeps 65536 bytes, 100 % of all live bytes: through 1023 Node");
 }
 
 TEST_CASE("a tree that a second variable enters is one suspect too") {
@@ -180,6 +180,12 @@ TEST_CASE("a small heap is called small first, and a large one is not") {
   CHECK(text().starts_with(
       "the whole heap is small, 1000 live bytes: a large share of it is nothing unusual\n"));
   CHECK(text().ends_with("1 object retains a tenth or more of the 1000 live bytes\n"));
+  build.snapshot.heaps.emplace_back().heap_bytes = 43 << 20;
+  CHECK(text().starts_with(
+      "little is reachable: 1000 bytes of the heap's 45088768; see --summary\n"));
+  build.snapshot.heaps.front().name = "malloc";
+  CHECK(text().starts_with(
+      "little is reachable: 1000 bytes of the heap's 45088768; see --summary and --leaks\n"));
   build.snapshot.sizes[0] = 1 << 20;
   CHECK(text().starts_with("1. one Page keeps 1048576 bytes"));
   CHECK(text().ends_with("1 suspect retains a tenth or more of the 1048576 live bytes\n"));

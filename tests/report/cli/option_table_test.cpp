@@ -121,7 +121,8 @@ TEST_CASE("an option error is one plain sentence") {
   CHECK(wrong({"-f", "json", "-f", "csv", "--count", "1"}) == "-f was given twice");
   CHECK(wrong({"--rounds", "3", "--count", "1"}) == "--rounds is for --watch, not for --count");
   CHECK(wrong({"--max-pause", "5", "heap.jsonl"}) == "--max-pause needs a live process");
-  CHECK(wrong({"-qV1", "1"}) == "-V comes alone; try: heapattach --version");
+  CHECK(wrong({"-qV1", "1"}) ==
+        "-V cannot be combined with other options; try: heapattach --version");
   CHECK(wrong({"--stacks", "--snapshot", "clone", "1"}) == "--snapshot is not for --stacks");
 }
 

@@ -156,6 +156,13 @@ TEST_CASE("system calls are shown with their arguments") {
   memory.put(RemoteAddr{0x1000}, std::array<std::int64_t, 2>{10, 500'000'000});
   CHECK(describe({SYS_nanosleep, {0x1000}}, memory, descriptors) == "nanosleep(10.5 s)");
   CHECK(describe({SYS_nanosleep, {0x9000}}, memory, descriptors) == "nanosleep()");
+  memory.put(RemoteAddr{0x2000}, std::array<std::int64_t, 2>{1'000'000, 0});
+  const SystemCall sleep{SYS_clock_nanosleep, {CLOCK_MONOTONIC, TIMER_ABSTIME, 0x2000}};
+  CHECK(describe(sleep, memory, descriptors) == "clock_nanosleep(until 1000000 s on clock 1)");
+  CHECK(describe(sleep, memory, descriptors, std::chrono::seconds(49'600)) ==
+        "clock_nanosleep(11 days left)");
+  CHECK(describe(sleep, memory, descriptors, std::chrono::seconds(2'000'000)) ==
+        "clock_nanosleep(0 s left)");
   CHECK(describe({SYS_wait4, {~std::uint64_t{0}}}, memory, descriptors) == "wait4(any child)");
   CHECK(describe({4711, {}}, memory, descriptors) == "system call 4711()");
   CHECK(describe({SYS_read, {~std::uint64_t{0}}}, memory, descriptors) == "read(-1)");

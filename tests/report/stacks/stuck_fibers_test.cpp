@@ -106,15 +106,16 @@ TEST_CASE("the finding says how many there are, where they are, and what they wa
   add_stuck_fibers(snapshot, one);
   REQUIRE(snapshot.header.findings.size() == 1);
   CHECK(snapshot.header.findings[0] ==
-        "deadlock: a fiber waits for what nothing else can reach, and will never run again: fiber "
+        "deadlock: a fiber waits for objects that nothing else can reach, and will never run "
+        "again: fiber "
         "\"second\" in Client#run (client.cr:12) waits to receive from Channel(Int32) 0x3040");
   CHECK(snapshot.fibers[1].finding == 0U);
   CHECK_FALSE(snapshot.fibers[0].finding);
   snapshot.fibers[0].function = "Client#run (client.cr:12)";
   add_stuck_fibers(snapshot, both);
   CHECK(snapshot.header.findings[1] ==
-        "deadlock: 2 fibers wait for what nothing else can reach, and will never run again: each "
-        "of 2 fibers in Client#run (client.cr:12) waits to receive from Channel(Int32)");
+        "deadlock: 2 fibers wait for objects that nothing else can reach, and will never run "
+        "again: 2 fibers in Client#run (client.cr:12) wait to receive from Channel(Int32)");
 }
 
 }  // namespace

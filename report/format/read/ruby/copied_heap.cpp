@@ -187,7 +187,8 @@ std::string what_is_missing(const HeapCopy& heap, const Builder& builder, bool w
     if (!unknown.empty()) text += "; " + unknown;
     text += "; roots are words that look like objects";
     if (builder.dangling() > 0) {
-      text += fmt::format("; {} references are to what is no object", builder.dangling());
+      text += fmt::format("; {} references point to something that is not an object",
+                          builder.dangling());
     }
   }
   if (heap.is_collecting()) text += "; a collection was running";

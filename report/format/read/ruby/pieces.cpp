@@ -74,7 +74,7 @@ class BlockReader {
       return {};
     }
     if (!options_.own_file.empty() && read_own_name()) return {};
-    if (line_.type.empty()) return "it has no type: this is no line of a Ruby dump";
+    if (line_.type.empty()) return "it has no type: this is not a line of a Ruby dump";
     if (line_.address == 0) return "an object without an address";
     if (line_.type == "NONE") {
       ++piece_.free_slots;

@@ -36,13 +36,14 @@ SummaryReport report_of(std::vector<std::optional<snapshot::HeapAccount>> heaps)
   report.exe = "/srv/app";
   report.captured = "2026-11-20T11:34:07.215Z";
   report.summary.heaps = std::move(heaps);
+  report.no_memory = "there is none";
   return report;
 }
 
 const std::string kHead =
     "process 7, /srv/app, 2026-11-20T11:34:07.215Z\n"
     "\n"
-    "note: a file does not contain the process's memory mappings; run --summary on the process\n"
+    "note: there is none\n"
     "\n";
 const std::string kCollectors =
     "bytes  of the collector's heap\n"
