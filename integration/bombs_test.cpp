@@ -26,7 +26,7 @@ constexpr double kMostLate = 1000;  // milliseconds
 constexpr double kTimeout = 10'000;
 constexpr std::int64_t kObjects = 2000;
 
-// Of all runs in this file.
+// The worst figures of all runs in this file.
 struct Worst {
   std::uint64_t bytes = 0;
   double late = 0;

@@ -276,7 +276,7 @@ TEST_CASE("the memory of a process with two heaps is shown by heap") {
   CHECK(std::int64_t(report["heap"]["heap_bytes"]) == truth.at("gc_heap"));
   CHECK(std::int64_t(report["malloc_heap"]["heap_bytes"]) ==
         truth.at("arena") + truth.at("mapped_bytes"));
-  // What is in caches of threads counts as used there.
+  // malloc's own account counts chunks in threads' caches as used.
   const element malloc = report["malloc_heap"];
   CHECK(std::int64_t(malloc["bin_bytes"]) + std::int64_t(malloc["fast_bin_bytes"]) +
             std::int64_t(malloc["top_bytes"]) ==

@@ -211,7 +211,7 @@ TEST_CASE(
     CloneOptions options;
     options.borrow = tid;
     const auto report = clone_once(target.pid(), options);
-    // Where a collector would keep its threads, none is borrowed.
+    // No thread is borrowed from where a collector would keep it stopped.
     if (!report) CHECK_MESSAGE(report.error().kind == ErrorKind::Impossible, why(report));
     if (!report) ++refused;
   }

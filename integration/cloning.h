@@ -16,8 +16,8 @@ Result<FreezeReport> clone_once(pid_t pid,
                                 const CloneOptions& options = {},
                                 const std::function<Result<void>(const Clone&)>& work = nullptr);
 
-// What a clone could leave behind in a process, as text to be compared: its mappings, open files,
-// children, signal dispositions, the code in memory. Not the values of its data.
+// The traces that a clone could leave in a process, as text to be compared: its mappings, open
+// files, children, signal dispositions, the code in memory. Not the values of its data.
 struct Traces {
   std::string mappings;  // without the heap, the stacks and other growing parts
   std::vector<std::string> files;

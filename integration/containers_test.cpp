@@ -145,7 +145,7 @@ TEST_CASE("a library's path in a container is never followed out of its root") {
   boxed.change("cp libc.so.6 ../real && rm libc.so.6 && ln -s /real/libc.so.6 libc.so.6");
   const ToolRun linked = boxed.look({"--stacks"});
   CHECK_MESSAGE(has_all_names(linked), linked.output, linked.errors);
-  // That is our own C library, not the program's.
+  // The link leads to our own C library, not to the program's.
   boxed.change("ln -sf ../../../../../../proc/1/root/../etc/passwd libc.so.6");
   boxed.change("rm libgc.so.1 && mkfifo libgc.so.1 && rm service && mkfifo service");
   const ToolRun stacks = boxed.look({"--stacks"});

@@ -83,7 +83,8 @@ std::string difference_of(const std::string& a, const std::string& b) {
   }
 }
 
-// Where the kernel writes a core file of this process; empty if that cannot be predicted.
+// The path to which the kernel writes a core file of this process; empty if that cannot be
+// predicted.
 std::string kernel_core_of(pid_t pid) {
   std::string pattern = read_text("/proc/sys/kernel/core_pattern");
   while (!pattern.empty() && pattern.back() == '\n') pattern.pop_back();

@@ -41,7 +41,7 @@ Rows rows_of(const std::string& text) {
   return rows;
 }
 
-// What is only in one of them, a line each.
+// The rows that only one of the two has, one per line.
 std::string difference(const Rows& found, const Rows& truth) {
   std::string text;
   for (const auto& [more, less, sign] :
@@ -82,7 +82,7 @@ class Exported {
   [[nodiscard]] std::string saved() const { return directory_.file("heap.jsonl"); }
   [[nodiscard]] const std::string& pid() const { return pid_; }
 
-  // What heapattach writes to standard output.
+  // Runs heapattach, and returns its standard output.
   static std::string run(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "-q");
     const ToolRun run = run_tool(arguments);
@@ -131,7 +131,7 @@ bool is_missing() {
   return true;
 }
 
-// What the objects of a type retain by --sizes, for types with one object.
+// The retained bytes by --sizes of types with one object.
 std::map<std::string, std::string> retained_alone(const std::string& tsv) {
   std::map<std::string, std::string> retained;
   std::istringstream lines(tsv);
@@ -152,7 +152,7 @@ std::map<std::string, std::string> retained_alone(const std::string& tsv) {
   return retained;
 }
 
-// The same from a reader's lines: objects, bytes, type, retained.
+// The retained bytes from a reader's lines: objects, bytes, type, retained.
 std::string retained_otherwise(const std::string& lines,
                                const std::map<std::string, std::string>& truth) {
   std::string text;

@@ -154,7 +154,7 @@ TEST_CASE("modules are the files with code, the program first") {
   REQUIRE(libgc != nullptr);
   CHECK(libgc->name().starts_with("libgc.so"));
   CHECK(libgc->symbol_at(size->address + 1)->name == "GC_size");
-  // Where nothing is relocated, memory equals the file.
+  // In memory without relocations, the bytes are those of the file.
   const auto in_file = libgc->file_bytes(size->address).first(16);
   std::array<std::byte, 16> in_memory{};
   REQUIRE(seen.memory.read(size->address, in_memory));

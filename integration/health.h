@@ -16,9 +16,9 @@ char state_of(pid_t pid, pid_t tid);
 std::string status_line(pid_t pid, const std::string& key);
 std::vector<std::string> open_files(pid_t pid);
 
-// What is wrong with a process that should look untouched: a thread that is stopped or still
-// traced. Empty if nothing. What the target knows itself (lost signals, checksums) is for its test
-// to ask.
+// Describes harm to a process that should look untouched: a thread that is stopped or still traced.
+// Empty if there is none. A test asks its target about damage that only the target can see (lost
+// signals, checksums).
 std::string harm_done_to(pid_t pid);
 
 // How many of its threads run or sleep, and are not stopped.

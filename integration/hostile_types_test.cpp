@@ -109,7 +109,8 @@ TEST_CASE("a link in the target's root does not lead out of it") {
       "\"$2/usr/lib\"",
       {std::to_string(program.child->pid()), root});
   REQUIRE_MESSAGE(copied.status == 0, copied.errors);
-  // Where /usr/lib/debug points: in the target's root it is another directory than in ours.
+  // The destination of /usr/lib/debug, which in the target's root is another directory than in
+  // ours.
   const std::string place = directory.file("planted");
   const auto plant = [&](const std::string& below) {
     const files::path to = below + directory.path();

@@ -28,7 +28,7 @@ std::uint64_t own_bytes(pid_t pid) {
   return 0;
 }
 
-// Of a process and all its descendants.
+// The memory of a process and all its descendants.
 std::uint64_t bytes_of_tree(pid_t pid) {
   std::uint64_t sum = own_bytes(pid);
   std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", pid));

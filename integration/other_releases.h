@@ -21,7 +21,7 @@ Release release_of(const std::string& program,
                    const std::vector<std::string>& command,
                    const std::vector<std::string>& tried);
 
-// The same, from text that a program has printed.
+// The release in text that a program has printed.
 Release release_in(const std::string& program,
                    const std::string& printed,
                    const std::vector<std::string>& tried);
@@ -30,7 +30,7 @@ Release release_in(const std::string& program,
 // the message has its number.
 bool may_refuse(const Release& release, const ToolRun& run);
 
-// The same for a test: prints a refusal, after which the test has no answer to check.
+// Prints a refusal that may_refuse() allows. The test then has no answer to check.
 bool is_refused(const Release& release, const ToolRun& run);
 
 // The status of a script in consumers/ if the reader's release prints in a form that the script

@@ -240,7 +240,7 @@ TEST_CASE("the heap of a Ruby process that hangs in a collection is read from ou
     const ToolRun run =
         hangs ? count_run(pid, {"--timeout", "4"}) : count_run(pid, {"--snapshot", "freeze"});
     const auto rows = rows_of(run, 7);
-    // Where the buffers of a release's objects have no known size, the message says so.
+    // If the buffers of a release's objects have no known size, the message says so.
     const bool is_sized = run.errors.find("objects lack variables") == std::string::npos;
     const Release release = installed(false);
     CHECK((is_sized || !release.is_tried));
@@ -273,11 +273,11 @@ TEST_CASE("the heap of a Ruby process that hangs in a collection is read from ou
 
 namespace {
 
-// What an object references, by address.
+// The objects that an object references, by address.
 using References = std::map<std::string, std::set<std::string>>;
 
-// Of a dump by Ruby itself, without the kinds that are known only in part: structures of C code,
-// and code. And without the class, which a dump leaves out of the references, in whatever is there.
+// The references in a dump by Ruby itself, without the kinds that are known only in part
+// (structures of C code, and code) and without the class, which a dump leaves out.
 References marked_by_ruby(const std::string& dump, std::set<std::string>& all) {
   References found;
   simdjson::dom::parser parser;
@@ -343,7 +343,7 @@ TEST_CASE("what Ruby's objects reference is read from outside as Ruby itself mar
     const auto at = found.find(address);
     if (at == found.end()) continue;  // a text that the dump needed
     ++compared;
-    // What it has where others have their class is in one of them at most.
+    // The word that other objects use for the class is in at most one of the two.
     std::vector<std::string> unlike;
     std::set_symmetric_difference(at->second.begin(), at->second.end(), expected.begin(),
                                   expected.end(), std::back_inserter(unlike));
@@ -407,7 +407,7 @@ TEST_CASE("whatever holds the leak of a Ruby process that hangs, it is the first
       return read_text("/proc/" + pid + "/syscall").starts_with(fmt::format("{} ", SYS_pause));
     }));
     if (is_refused_outside(ruby.pid(), true)) return;
-    // That nothing moves takes a moment to see, and one program above shows it.
+    // It takes a moment to see that nothing moves, so only one program above shows it.
     std::vector<std::string> arguments{"--suspects", pid};
     if (!is_long_run()) arguments.insert(arguments.begin(), {"--snapshot", "freeze"});
     const ToolRun run = run_tool(arguments);

@@ -39,8 +39,8 @@ std::string output_of(const std::vector<std::string>& arguments) {
   return run.output;
 }
 
-// What differs from one time to the next is in the header, on the first line; and the time that is
-// left of sleeps.
+// Removes the parts that differ between two runs: the header, on the first line, and the rest of
+// sleeps.
 std::string without_times(const std::string& text) {
   static const std::regex kLeft(",\"left_s\":[0-9.]+");
   return std::regex_replace(text.substr(text.find('\n') + 1), kLeft, "");

@@ -23,12 +23,12 @@ struct SeenHeap {
   std::vector<std::string> problems;
 };
 
-// What is copied in addition to the heap: only what the collector scans, or all of the process's
-// own memory, as for malloc's heap.
+// The memory that is copied in addition to the heap: only the memory that the collector scans, or
+// all of the process's own, as for malloc's heap.
 enum class Copied : std::uint8_t { Roots, Everything };
 SeenHeap look_at(pid_t pid, Copied copied = Copied::Roots);
 
-// The same compared with the target's collector's own list: the target answers "list" with
+// The difference between the heap and the collector's own list: the target answers "list" with
 // "listed=N", and then N lines "<address> <bytes>".
 struct Difference {
   std::size_t listed = 0;

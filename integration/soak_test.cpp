@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Words = std::vector<std::string>;
 
-// What must not grow in a process.
+// Figures of a process that must not grow.
 struct Size {
   std::size_t files = 0;
   std::size_t mappings = 0;

@@ -19,8 +19,8 @@ struct ToolRun {
 // minute and a half.
 ToolRun run_tool(const std::vector<std::string>& arguments, const ChildOptions& options = {});
 
-// The same with a line of bash, in which "$0" is heapattach and "$@" are `arguments`: for unusual
-// destinations of its output.
+// Runs heapattach through a line of bash, in which "$0" is heapattach and "$@" are `arguments`: for
+// unusual destinations of its output.
 ToolRun run_in_shell(const std::string& script,
                      const std::vector<std::string>& arguments,
                      const ChildOptions& options = {});

@@ -48,7 +48,7 @@ TEST_CASE("objects and bytes are the same in every format that one snapshot is c
     return;
   }
   const TemporaryDirectory directory;
-  // Of all that heapattach writes, only such a dump can become everything else.
+  // Only a dump like this can be converted to all other formats.
   const std::string source = directory.file("heap.gcfull");
   {
     LiveTarget target(service);

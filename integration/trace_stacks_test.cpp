@@ -101,7 +101,7 @@ namespace {
 
 using Addresses = std::vector<std::uint64_t>;  // where its calls return to, innermost first
 
-// Of some calls of the allocator, while the target is asked things.
+// The stacks that gdb sees in some calls of the allocator, while the target answers a question.
 std::vector<Addresses> stacks_of_gdb(LiveTarget& target, const std::string& question) {
   constexpr const char* kCount = "25";
   const TemporaryDirectory directory;

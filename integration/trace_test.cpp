@@ -237,7 +237,7 @@ TEST_CASE("a tracer that is killed at any step harms nothing, and the next one c
     ++deaths;
     INFO("killed at step ", steps);
     REQUIRE(is_working(target));
-    // What stays is removed by the next trace, before it begins.
+    // The next trace removes the remains before it begins.
     auto installed = tracer.install();
     REQUIRE_MESSAGE(installed, (installed ? "" : installed.error().text()));
     const auto removed = (*installed)->leave();
@@ -273,7 +273,7 @@ class Exhausting final : public PassingControl {
     rlimit none = usual_limit;
     none.rlim_cur = STDERR_FILENO + 1;  // all of those are open
     setrlimit(RLIMIT_NOFILE, &none);
-    // What removes the descriptor tries for seconds.
+    // Removing the descriptor is tried for seconds.
     const itimerval later{{}, {0, 300'000}};
     setitimer(ITIMER_REAL, &later, nullptr);
     return stop;

@@ -226,7 +226,7 @@ TEST_CASE("a program that cannot be started, or uses no collector, is named with
 
 namespace {
 
-// What is left in the program's arrays after so many rounds of each of its threads, which do the
+// The objects in the program's arrays after this many rounds of each of its threads, which do the
 // same: the round's small object at its number, and its atomic one at seven times that.
 std::map<std::string, int> kept_after(int rounds, int threads) {
   constexpr int kKept = 4096;

@@ -20,7 +20,7 @@ namespace heapattach {
 
 inline constexpr const char* kAllocating = "allocating";
 
-// What a trace says about one function.
+// A trace's figures for one function.
 struct TracedSite {
   double objects = 0;
   double variance = 0;  // of that estimate
@@ -45,7 +45,8 @@ struct TracedRounds {
 };
 TracedRounds trace_rounds(LiveTarget& target, std::uint64_t every, long count, bool with_collect);
 
-// What a trace could leave. Without the blocked signals, which the collector changes all the time.
+// The traces that a trace could leave, without the blocked signals, which the collector changes all
+// the time.
 Traces lasting_traces(LiveTarget& target);
 
 // The hooks of a target, and what is needed to put them in.

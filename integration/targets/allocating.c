@@ -37,7 +37,7 @@ static void on_end(void* object, void* unused) {
   atomic_fetch_add(&finalized, 1);
 }
 
-// What comes after each allocation keeps it from being a jump, which leaves no frame.
+// The code after each allocation keeps the call from becoming a jump, which leaves no frame.
 SITE static char* make_small(void) {
   char* object = GC_MALLOC(32);
   if (object[0] != 0 || object[31] != 0) atomic_fetch_add(&bad, 1);
@@ -123,7 +123,7 @@ SITE static char* make_in_child(void) {
   return object;
 }
 
-// What comes after the child is the parent's.
+// The allocations after the child's are the parent's.
 static void count_child(pid_t child) {
   int status = -1;
   if (child > 0 && waitpid(child, &status, 0) == child && status == 0) {

@@ -146,7 +146,7 @@ void finalize(void* object, void*) {
   }
 }
 
-// What only the collector's objects lead to, and is not leaked.
+// Makes allocations that only the collector's objects reference, and that are not leaked.
 [[gnu::noinline]] void keep() {
   for (int i = 0; i < 7; ++i) {  // the collector keeps them until their finalizers have run
     Session* session = collected<Session>();

@@ -53,7 +53,7 @@ static void know(int alive, const void* object, const char* what) {
   pthread_mutex_unlock(&known_lock);
 }
 
-// What globals reference. Where the name says so, by interior pointers.
+// Objects that globals reference, by interior pointers if the name says so.
 static struct node* global_tree;
 static struct node* global_ring;
 static char* global_interior;

@@ -51,7 +51,7 @@ T* forgotten(T* object) {
   return object;
 }
 
-// What it leaves behind is reachable from nothing; noinline, so that its frame is gone.
+// Leaves unreachable allocations behind; noinline, so that its frame is gone.
 [[gnu::noinline]] void leak() {
   for (int i = 0; i < 40; ++i) {  // chains of three: only the first is the root of a leak
     auto* head = forgotten(new Circle);

@@ -81,7 +81,7 @@ static __attribute__((noinline)) void hang(void* volatile* slot, int alive, cons
   *slot = tree;
 }
 
-// The same, for a pointer that is moved into position later.
+// Makes a tree whose pointer is moved into position later.
 static __attribute__((noinline)) uintptr_t hidden_tree(int alive, const char* what) {
   void* volatile slot = NULL;
   hang(&slot, alive, what);

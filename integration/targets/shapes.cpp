@@ -33,7 +33,7 @@ struct Slow : Shape {
   int sides() const override { return 7; }
 };
 
-// What comes after each allocation keeps it from being a jump, which leaves no frame.
+// The code after each allocation keeps the call from becoming a jump, which leaves no frame.
 SITE static Shape* make_shape() {
   auto* made = new Shape;
   seen = made->sides();

@@ -35,7 +35,7 @@ class FakeGcHeap {
   static constexpr std::uint64_t kMaxBottoms = 8;
   static constexpr std::uint64_t kMaxHeaders = 128;
 
-  // What add_block makes; omitted fields are as the collector would set them.
+  // The block that add_block() makes. Omitted fields are as the collector would set them.
   struct BlockSpec {
     std::uint64_t object_bytes = 0;
     std::uint8_t kind = heap::kNormal;

@@ -26,7 +26,7 @@ class FakeRuby {
   std::uint64_t suspended_fiber = 0;  // an object, of the first thread
   std::uint64_t threads_head = 0;     // the ractor's list
 
-  // Of the structures: 8-byte words that are not 0.
+  // The 8-byte words of the structures that are not 0.
   [[nodiscard]] std::vector<std::uint64_t> used_words() const;
   // A word of them.
   [[nodiscard]] std::uint64_t word(std::uint64_t at) const;

@@ -31,7 +31,7 @@ class ScriptedControl final : public RemoteControl {
   std::vector<RemoteStop> before_call;  // stops that come before the call is made
   // What the thread does instead at each wait, with the stop that ends it.
   std::vector<std::function<RemoteStop(ScriptedControl&)>> script;
-  // What happened:
+  // A record of the calls:
   std::vector<std::string> log;
   int steps = 0;
   bool is_detached = false;

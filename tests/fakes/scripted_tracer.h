@@ -30,7 +30,7 @@ class ScriptedTracer final : public Tracer {
     std::optional<Error> register_failure;
     RawRegisters registers{};
     std::uint64_t deliverable = 0;
-    // What happened to it:
+    // A record of its treatment:
     bool is_traced = false;
     bool is_still = false;
     bool is_interrupted = false;

@@ -26,7 +26,7 @@ namespace heapattach {
 //   CHECK(typed.type_at(at) == "Session");
 class TypedHeap {
  public:
-  // Where globals are.
+  // The address of the globals.
   static constexpr RemoteAddr kData{0x5660'0000'0000};
 
   explicit TypedHeap(std::uint64_t pages = 64);

@@ -18,7 +18,7 @@
 //      "descriptor":"7: pipe","owner":"0x7f…","left_s":9.500,"finding":0,"group":0}],
 //    "groups":[{"fibers":12,"frames":[FRAME, …],"end":"outermost"}]}
 //
-// "kernel" marks a thread of the kernel, as io_uring has them: it runs no code of the program. For
+// "kernel" marks a kernel thread (io_uring), which runs no code of the program. For
 // a saved snapshot, "snapshot" is when it was taken; it has no "wait_channel", "cpu_s" and "load",
 // and no "readable". "ruby" is what a thread of Ruby's executes: the fiber that it is in, then the
 // one that resumed it, and so on. "native" marks a function written in C; "whole" is false if the

@@ -69,7 +69,7 @@ TEST_CASE("memory made of several pieces is given, taken apart and joined again"
       fill(held.back(), held.size());
     }
     for (std::size_t i = 0; i < held.size(); ++i) REQUIRE(is_filled(held[i], i + 1));
-    // What is kept stays as it is while its neighbours come and go.
+    // Kept memory stays unchanged while its neighbours come and go.
     for (; held.size() > round % 4; held.pop_back()) give(held.back());
   }
   while (!held.empty()) {

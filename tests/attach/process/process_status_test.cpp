@@ -79,7 +79,7 @@ TEST_CASE(
   REQUIRE_FALSE(thread.has_value());
   CHECK(thread.error().kind == ErrorKind::Usage);
   CHECK(thread.error().text() == "4712 is a thread of process 4711; try: 4711");
-  // What the kernel shows between a thread's end and the end of its directory.
+  // The kernel's text between a thread's end and the end of its directory.
   const auto ended = check_is_process(4711, parse_process_status("Tgid:\t0\n"));
   REQUIRE_FALSE(ended.has_value());
   CHECK(ended.error().kind == ErrorKind::Gone);

@@ -30,7 +30,7 @@ namespace heapattach {
 
 namespace {
 
-// What a confined process said, and how it ended.
+// The output of a confined process, and how it ended.
 struct Said {
   std::string text;
   std::string notes;

@@ -26,7 +26,7 @@ namespace heapattach::trace {
 inline constexpr std::uint64_t kTestRingBytes = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kTestStackBytes = 4096;
 
-// What the test's collector says.
+// The answers of the test's collector.
 struct TestCollector {
   bool is_without_memory = false;
   int event_given = -1;  // to the program's handler

@@ -29,7 +29,7 @@ std::set<Identity> identities(const Snapshot& snapshot) {
   return found;
 }
 
-// The same with sets of all objects, slow and simple.
+// Computes the growth with sets of all objects, slowly and simply.
 std::vector<TypeGrowth> naive(const std::vector<Snapshot>& snapshots) {
   const auto first = identities(snapshots.front());
   const auto last = identities(snapshots.back());

@@ -162,7 +162,7 @@ TEST_CASE("a watch as OpenMetrics leaves the counts of the last round in the fil
   const auto fd = Fd::open(runner.options.output, O_RDONLY);
   REQUIRE(fd);
   CHECK(read_all(*fd, 1 << 20)->find(objects + "2\n") != std::string::npos);
-  // What others have is not replaced.
+  // A file that belongs to others is not replaced.
   CHECK(runner.run(Report::Watch, {sessions(5), sessions(6), sessions(7)}) != ExitStatus::Complete);
   CHECK(read_all(*Fd::open(runner.options.output, O_RDONLY), 1 << 20)->find(objects + "2\n") !=
         std::string::npos);

@@ -11,7 +11,7 @@ using snapshot::Hold;
 
 namespace {
 
-// What once() is to return, one after the other, and what was asked of it.
+// The results that once() returns, one after the other, and the requests to it.
 struct Script {
   std::vector<Result<bool>> results;
   std::vector<Hold> holds = {};

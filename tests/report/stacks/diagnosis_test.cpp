@@ -33,7 +33,7 @@ std::string remark_of(const StackReport& report) {
   return diagnosis.remarks.empty() ? "" : diagnosis.remarks.front();
 }
 
-// Of which it is known that it handles no signals.
+// A report on a program that is known to handle no signals.
 StackReport report_of(std::vector<FiberSeen> fibers) {
   StackReport report;
   report.caught_signals = 0;

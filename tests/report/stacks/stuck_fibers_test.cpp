@@ -91,7 +91,7 @@ TEST_CASE("fibers that wait for each other are stuck together") {
   hold(snapshot, 0x1030, 4);
   hold(snapshot, 0x1030, 5);
   CHECK(stuck(snapshot) == std::vector<std::size_t>{0, 1});
-  // Whoever can wake one of them wakes both.
+  // A fiber that can wake one of them wakes both.
   snapshot.roots.emplace_back().to = 5;
   CHECK(stuck(snapshot).empty());
 }

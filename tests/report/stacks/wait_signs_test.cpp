@@ -43,7 +43,7 @@ Stack stack_of(const std::vector<unwind::Place>& places) {
   return made;
 }
 
-// What puts a fiber aside: in 1.6, in 1.13, and since 1.16 with execution contexts.
+// The functions that suspend a fiber: in 1.6, in 1.13, and since 1.16 with execution contexts.
 std::vector<unwind::Place> old_scheduler() {
   return {place("Crystal::Scheduler#resume", "crystal/scheduler.cr"),
           place("Fiber#resume", "fiber.cr"),
@@ -283,13 +283,13 @@ TEST_CASE("without files, as without debug information, classes say where a func
   CHECK(told({"Fiber::suspend", "WaitGroup#wait", "Shop#run"}) == WaitKind::WaitGroup);
   CHECK(told({"Fiber::suspend", "Crystal::EventLoop::Polling#sleep", "sleep"}) == WaitKind::Sleep);
   CHECK(told({"Fiber::suspend", "Process#wait"}) == WaitKind::Unknown);
-  // What lld leaves of a method's symbol.
+  // The part of a method's symbol that lld leaves.
   CHECK(told({"Fiber::ExecutionContext::Parallel::Scheduler", "Fiber::suspend", "Channel(Job)"}) ==
         WaitKind::Channel);
   CHECK(told({"Fiber::suspend", "Crystal::EventLoop::Polling", "TCPSocket"}) == WaitKind::Io);
   CHECK(told({"Fiber::suspend", "Channel(Int32)", "Process#wait"}) == WaitKind::Process);
   CHECK(told({"Fiber::suspend", "Shop::Channel#receive"}) == WaitKind::Unknown);
-  // What is not known in between may be a wait: the fiber has not ended.
+  // An unknown function in between may be a wait: the fiber has not ended.
   for (const char* between : {"", "TCPSocket#open", "Shop#run", "->"}) {
     CAPTURE(between);
     CHECK(told({"epoll_wait", "", "Crystal::Scheduler#reschedule", between, "Fiber#run"}) ==

@@ -51,7 +51,7 @@ TEST_CASE("an object is a String if all of it fits") {
   CHECK(name_of(types, 18, string_bytes("Hello", 0, 18)) == "String");
   CHECK(name_of(types, 13, string_bytes("", 0, 13)) == "String");
   CHECK(name_of(types, 18, string_bytes("h\xc3\xa9ll", 4, 18)) == "String");
-  // That of a String::Builder has more room.
+  // The String of a String::Builder has more room.
   CHECK(name_of(types, 77, string_bytes("a longer text", 0, 77, 'x')) == "String");
 }
 

@@ -4,7 +4,7 @@
 
 namespace heapattach::boehm {
 
-// What GC_size() reports in a program whose first object above 384 bytes has the first size.
+// The results of GC_size() in a program whose first object above 384 bytes has the first size.
 TEST_CASE("a slot may hold each request of its size class, whatever came first") {
   CHECK(may_hold_request(752, 744));
   CHECK(may_hold_request(1024, 744));   // after 856

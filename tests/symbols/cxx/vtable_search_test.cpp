@@ -43,7 +43,7 @@ class Loaded {
   static Module module_of(const std::string& path, std::uint64_t bias) {
     return Module::from_file(Fd::open(path.c_str(), O_RDONLY).value(), path, bias).value();
   }
-  // What an object begins with.
+  // The first word of an object.
   [[nodiscard]] std::uint64_t first_word(int which) const {
     using Make = void* (*)(int);
     void* const make = dlsym(handle_, "make_object");

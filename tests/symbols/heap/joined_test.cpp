@@ -31,7 +31,7 @@ class TwoHeaps {
     fake.add_memory(kGlobals, 0x100);
   }
 
-  // What malloc gives for a chunk of that many bytes.
+  // The address that malloc returns for a chunk of this many bytes.
   RemoteAddr add_chunk(std::uint64_t chunk_bytes) {
     heap::Block block;
     block.start = next_;

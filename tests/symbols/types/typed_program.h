@@ -16,7 +16,7 @@
 // The programs of inputs/, and helpers for the tests.
 namespace heapattach::types {
 
-// Those of a source, from all available compilers: "c" gives c_gcc_4, c_clang_5, …
+// The programs of a source, from all available compilers: "c" gives c_gcc_4, c_clang_5, …
 inline std::vector<std::string> typed_programs(const std::string& source) {
   std::vector<std::string> found;
   for (const char* compiler : {"gcc", "clang"}) {

@@ -42,7 +42,7 @@ TypeModel read(const Fd& file, bool use_sandbox, TypeOptions options = {}) {
   return model;
 }
 
-// The same with and without the sandbox.
+// Reads the types with and without the sandbox, which must agree.
 TypeModel read_twice(W& dwarf) {
   const Fd file = dwarf.file();
   const TypeModel without = read(file, false);

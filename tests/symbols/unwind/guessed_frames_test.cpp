@@ -47,7 +47,7 @@ RemoteAddr address_of(const void* code) {
   return {reinterpret_cast<std::uint64_t>(code)};
 }
 
-// Where it returns to.
+// The address to which the function returns.
 __attribute__((noinline)) RemoteAddr called_directly() {
   return address_of(__builtin_return_address(0));
 }

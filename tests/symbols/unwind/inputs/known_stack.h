@@ -20,11 +20,11 @@ long known_outer(known_visitor visit,
                  void* context,
                  struct known_node* first,
                  struct known_node* second);
-// The same call without call frame information.
+// A call without call frame information.
 long known_without_tables(known_visitor visit, void* context);
-// The same without a frame pointer either, from a function known_frameless_inner that it calls.
+// A call without a frame pointer either, from a function known_frameless_inner.
 long known_without_frame(known_visitor visit, void* context);
-// The same from a loop that never ends.
+// A call from a loop that never ends.
 long known_endless(known_visitor visit, void* context);
 // Calls that loop from a function whose tables need the frame pointer.
 long known_call_endless(known_visitor visit, void* context);
