@@ -90,7 +90,7 @@ TEST_CASE("the outcome of a call in a clone is reported, and stays in the clone"
   CHECK(call(target, "signal_parent()").output == "0\n");
   const ToolRun started = call(target, "start_another()", {"--returns", "int"});
   CHECK_MESSAGE(started.output == "32512\n", started.output, started.errors);
-  CHECK_MESSAGE(started.errors.find("wanted to start a process") != std::string::npos,
+  CHECK_MESSAGE(started.errors.find("tried to start a process") != std::string::npos,
                 started.errors);
   check_unharmed(target);
 }
@@ -144,7 +144,7 @@ TEST_CASE("a call in a clone may do what the user allows") {
   const ToolRun made = call(target, make, {"--allow-calls", "semop,openat"});
   CHECK_MESSAGE(made.output != "-1\n", made.errors);
   CHECK(::access(file.c_str(), F_OK) == 0);
-  // What only a tracer may read stays closed.
+  // Files that only a tracer may read stay closed.
   CHECK(call(target, "write_memory()", {"--allow-calls", "openat"}).output == "-1\n");
   check_unharmed(target);
 }

@@ -71,7 +71,7 @@ TEST_CASE("a recorder that only root can still take out is reported with the com
     REQUIRE(end.has_value());
     errors += tool.read_errors(1s);
     CHECK_MESSAGE(WEXITSTATUS(*end) == 11, errors);
-    CHECK_MESSAGE(errors.find("the recorder could not be taken out") != std::string::npos, errors);
+    CHECK_MESSAGE(errors.find("could not remove the recorder") != std::string::npos, errors);
     REQUIRE_MESSAGE(errors.find("heapattach --stacks " + pid) != std::string::npos, errors);
     CHECK(has_our_code(target.pid()));
     // As root, the command does what the message says.

@@ -76,9 +76,9 @@ Error explain_denied(const AccessFacts& facts) {
   }
   if (facts.has_capability) {
     return denied(
-        fmt::format("we hold CAP_SYS_PTRACE, so a security module (SELinux deny_ptrace, "
+        fmt::format("you have CAP_SYS_PTRACE, so a security module (SELinux deny_ptrace, "
                     "AppArmor, lockdown) or {} forbids it",
-                    facts.is_filtered ? "the seccomp filter we run under" : "a container's policy"),
+                    facts.is_filtered ? "heapattach's own seccomp filter" : "a container's policy"),
         "allow ptrace there (in a container: --cap-add=SYS_PTRACE)");
   }
   if (facts.yama_scope == 2) {
@@ -95,13 +95,13 @@ Error explain_denied(const AccessFacts& facts) {
   if (!facts.has_same_ids) {
     return denied(
         "the target runs with additional user or group ids (a setuid or setgid program), "
-        "and we lack CAP_SYS_PTRACE",
+        "and you lack CAP_SYS_PTRACE",
         as_root);
   }
   if (!facts.is_dumpable) {
     return denied(
-        "the target has made itself non-dumpable (PR_SET_DUMPABLE, or we may not read "
-        "its program), and we lack CAP_SYS_PTRACE",
+        "the target has made itself non-dumpable (PR_SET_DUMPABLE, or you may not read its "
+        "program), and you lack CAP_SYS_PTRACE",
         as_root);
   }
   if (facts.yama_scope == 1) {
@@ -109,9 +109,9 @@ Error explain_denied(const AccessFacts& facts) {
                   as_root + ", or set kernel.yama.ptrace_scope to 0 with sysctl");
   }
   return denied(
-      fmt::format("we lack CAP_SYS_PTRACE, and the target holds capabilities that we do not, or {} "
+      fmt::format("you lack CAP_SYS_PTRACE, and the target has capabilities that you do not, or {} "
                   "forbids it",
-                  facts.is_filtered ? "the seccomp filter we run under" : "a security module"),
+                  facts.is_filtered ? "heapattach's own seccomp filter" : "a security module"),
       as_root);
 }
 

@@ -82,7 +82,7 @@ Result<std::string> read_of_thread(const Process& process, pid_t tid, std::strin
 Result<Process> Process::open(pid_t pid) {
   if (pid < 1) return unsupported(fmt::format("{} is not a process id", pid));
   if (pid == getpid() || pid == guardian_pid()) {
-    return unsupported("a process cannot attach to itself");
+    return unsupported("heapattach cannot attach to itself");
   }
   auto pidfd = open_pidfd(pid);
   const int failure = pidfd ? 0 : pidfd.error().os_errno;

@@ -59,7 +59,7 @@ Result<ObjectIndex> find_object(const Snapshot& snapshot, std::uint64_t address)
       return static_cast<ObjectIndex>(after - 1 - objects.begin());
     }
   }
-  return Error{ErrorKind::Malformed, fmt::format("no object of the snapshot is at {:#x}", address)}
+  return Error{ErrorKind::Malformed, fmt::format("the snapshot has no object at {:#x}", address)}
       .advise("an address from this snapshot, or --all if nothing references the object");
 }
 
@@ -75,12 +75,13 @@ Result<std::vector<ObjectIndex>> find_objects(const Snapshot& snapshot, const st
   const NamedType named = present.find(type);
   if (!named.name.empty()) return objects_of(snapshot, types_meant(snapshot, named.name));
   if (const NamedType absent = known.find(type); !absent.name.empty()) {
-    return Error{ErrorKind::Malformed,
-                 fmt::format("no object is of type '{}' now, although the program has that type",
-                             absent.name)};
+    return Error{
+        ErrorKind::Malformed,
+        fmt::format("there is no object of type '{}' now, although the program has that type",
+                    absent.name)};
   }
   if (!snapshot.header.redacted.empty()) {
-    return Error{ErrorKind::Malformed, "no object is of that type"}.advise(
+    return Error{ErrorKind::Malformed, "there is no object of that type"}.advise(
         "a name as it is in a redacted report");
   }
   return Error{ErrorKind::Malformed, named.problem};

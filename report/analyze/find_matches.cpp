@@ -338,9 +338,9 @@ class Matcher {
 
 Result<FindMatches> find_matches(const Snapshot& snapshot, const FindExpression& expression) {
   if (expression.needs_values() && snapshot.values.empty()) {
-    return Error{ErrorKind::Malformed,
-                 "--find compares values, but none were read; try: --values, for a file when it is "
-                 "saved"};
+    return Error{
+        ErrorKind::Malformed,
+        "--find compares values, but none were read; try: --values (for a file, when it is saved)"};
   }
   const auto objects = HA_TRY(find_objects(snapshot, expression.type));
   return Matcher(snapshot, expression).run(objects);

@@ -149,7 +149,7 @@ void explain_ending(const CallOptions& options,
                     CallReport& report) {
   if (outcome.refused_processes > 0) {
     report.notes.push_back(fmt::format(
-        "{} wanted to start a process, which it cannot do in a clone{}", report.function,
+        "{} tried to start a process, which it cannot do in a clone{}", report.function,
         outcome.refused_processes > 1 ? fmt::format(" ({} times)", outcome.refused_processes)
                                       : ""));
   }

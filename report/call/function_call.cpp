@@ -161,7 +161,7 @@ class Calling {
     const std::array<CallArgument, 1> all{std::uint64_t{0}};
     const auto flushed = calls_.call(*functions_.flush, all, Clock::now() + kForFlushing);
     can_flush_ = flushed && flushed->end == End::Returned;
-    if (!can_flush_) options_.request.note("fflush did not return: what was buffered is lost");
+    if (!can_flush_) options_.request.note("fflush did not return: buffered output is lost");
   }
 
   const CallOptions& options_;

@@ -23,8 +23,8 @@ std::string why_no_verdict(const Snapshot& snapshot) {
   if (std::all_of(snapshot.heaps.begin(), snapshot.heaps.end(),
                   [](const snapshot::Heap& heap) { return heap.kind().is_collected; })) {
     return "no leaks: this heap has a garbage collector, which frees what nothing references. "
-           "--suspects and --diff show what the program keeps without need; --heap both shows what "
-           "it leaked of malloc's memory";
+           "--suspects and --diff show what the program keeps without need; --heap both finds "
+           "leaks of malloc's memory";
   }
   if (!snapshot.complete) return "no verdict on leaks: " + snapshot.reason;
   return {};

@@ -145,7 +145,8 @@ void mark_for_trace(Job& job, trace::Trace& trace) {
   if (heap && (*heap)->complete) return;
   const std::string why = heap ? (*heap)->reason : heap.error().message();
   trace.header.warnings.push_back(
-      "what became unreachable after the last collection counts as in use: the heap could not be "
+      "objects that became unreachable after the last collection count as in use: the heap could "
+      "not be "
       "marked at the end: " +
       why);
 }

@@ -44,7 +44,7 @@ std::string hook_without_symbols(const Target& target, const MemoryReader& memor
     const auto code = boehm::find_collector_code(module, target.collector);
     if (!code || !boehm::has_replaced_hook(*code, memory)) continue;
     return "the program pushes more roots through a function of its own, and objects that only "
-           "those keep alive are missing here";
+           "these roots keep alive are missing here";
   }
   return {};
 }
@@ -67,8 +67,8 @@ std::string unknown_root_hook(const Target& target, const MemoryReader& memory) 
     return {};
   }
   return fmt::format(
-      "the program pushes more roots through {} of {}, and objects that only those keep alive are "
-      "missing here",
+      "the program pushes more roots through {} of {}, and objects that only these roots keep "
+      "alive are missing here",
       function ? function_name(function->name) : fmt::format("the function at {:#x}", *hook),
       module->name());
 }
@@ -107,7 +107,7 @@ std::string missing_of_copy(const Target& target, const HeldHeap& held, const he
   if (unasked > 0) {
     return fmt::format(
         "{} bytes are not in memory, and were not read: the process that provides them through a "
-        "userfaultfd, may not answer",
+        "userfaultfd may not answer",
         unasked);
   }
   if (const std::uint64_t unread = unread_bytes(heap, holes); unread > 0) {

@@ -46,7 +46,7 @@ inline constexpr HeapKind kCollectorsHeap{
     .free = "free blocks",
     .unmapped = "free blocks returned to the system (unmapped)",
     // Libraries use malloc, even if the program does not.
-    .tip = "what is in malloc's heap: --heap both (of glibc's malloc)"};
+    .tip = "--heap both shows glibc's malloc heap, too"};
 
 inline constexpr HeapKind kRubysHeap{.name = "ruby",
                                      .key = "ruby",
@@ -67,7 +67,7 @@ inline constexpr HeapKind kMallocsHeap{
     .is_named_by_size = true,
     .reachable = "reachable",
     .unreachable = "leaked: nothing reachable references it",
-    .rest = "headers and tables of malloc's own",
+    .rest = "malloc's own headers and tables",
     .not_reachable = "leaked, or malloc's own headers and tables",
     .free = "free"};
 

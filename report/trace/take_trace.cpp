@@ -212,10 +212,10 @@ class Tracing {
         return Error{ErrorKind::Malformed, "a thread left a record half written"};
       }
       if (recording.is_full()) {
-        end_early(fmt::format(
-            "after {:.1f} s and {} samples, the recording had taken the memory that it may take; "
-            "try a larger --every",
-            std::chrono::duration<double>(now - begin).count(), recording.samples()));
+        end_early(
+            fmt::format("after {:.1f} s and {} samples, the recording reached its memory limit; "
+                        "try a larger --every",
+                        std::chrono::duration<double>(now - begin).count(), recording.samples()));
         return {};
       }
       if (now >= next_report) {
@@ -319,8 +319,8 @@ class Tracing {
       if (const auto may = check_may_trace(target); !may) reason = may.error().message();
     }
     trace_.header.left_in = fmt::format(
-        "the recorder could not be taken out of process {}: {}; it turns itself off; "
-        "to take it out, run as root: heapattach --stacks {}",
+        "could not remove the recorder from process {}: {}; it turns itself off; "
+        "to remove it, run as root: heapattach --stacks {}",
         target.pid(), reason, target.pid());
   }
 

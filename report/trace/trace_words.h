@@ -18,7 +18,7 @@ inline constexpr std::array<std::pair<std::string_view, Whose>, 4> kWhoseWords{{
 
 // A warning of a trace in which only the program itself ended objects.
 inline constexpr std::string_view kNoCollection =
-    "no collection ran meanwhile: all that was allocated and not freed counts as in use";
+    "no collection ran meanwhile: everything allocated and not freed counts as in use";
 
 // The start of the reason of a trace that --timeout cut short.
 inline constexpr std::string_view kDeadlinePassed = "the deadline passed";

@@ -237,7 +237,8 @@ TypeModel read_types(const Modules& modules, const TypeOptions& options) {
   }
   if (!left_out.empty()) {
     all.notes.push_back(
-        "types of the C library not read, because its data is on no collected heap: " + left_out);
+        "types of the C library not read, because it never allocates on a collected heap: " +
+        left_out);
   }
   if (too_late > 0) {
     const std::string note = fmt::format(

@@ -46,14 +46,14 @@ Result<void> check_debug_file(const ElfFile& debug,
                               const Deadline& deadline) {
   if (!build_id.empty() && !debug.build_id().empty()) {
     if (build_id == debug.build_id()) return {};
-    return Error{ErrorKind::Malformed, fmt::format("its build id is {} and not the module's {}",
+    return Error{ErrorKind::Malformed, fmt::format("its build id is {}, not the module's {}",
                                                    debug.build_id(), build_id)};
   }
   if (!crc) return Error{ErrorKind::Malformed, "it has no build id to compare"};
   const std::uint32_t actual = HA_TRY(debug_link_crc(debug.file(), deadline));
   if (actual == *crc) return {};
   return Error{ErrorKind::Malformed,
-               fmt::format("its checksum is {:08x} and not {:08x}", actual, *crc)};
+               fmt::format("its checksum is {:08x}, not {:08x}", actual, *crc)};
 }
 
 }  // namespace heapattach

@@ -191,7 +191,7 @@ void check_symbol_tables(Elf* elf,
     if (strings == nullptr || gelf_getshdr(strings, &names) == nullptr) continue;
     if (!is_stored(file, section.header.sh_offset, section.header.sh_size) ||
         !is_stored(file, names.sh_offset, names.sh_size)) {
-      facts.symbols_problem = "its symbol table is not in the file, or is mostly a hole of it";
+      facts.symbols_problem = "its symbol table is missing from the file, or is mostly a hole";
       return;
     }
     // Each is below the size of the file; beyond the bound, more does not matter.

@@ -112,7 +112,7 @@ class ArenaWalk {
   // The chunk after a free one contains the free one's size, too.
   void note_size_before(const Chunk& free, RemoteAddr behind) {
     if (words_.at_or_zero(behind) == free.bytes) return;
-    note_problem("a free chunk whose end says another size", free.at, free.arena);
+    note_problem("a free chunk with two different sizes", free.at, free.arena);
   }
 
   // Only the first problem of each arena is kept.

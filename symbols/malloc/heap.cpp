@@ -59,7 +59,7 @@ void count_mapped(const Words& words, const Walked& walked, Account& account) {
 void check(const Account& account, std::vector<std::string>& problems) {
   for (const ArenaAccount& arena : account.arenas) {
     if (arena.walked == arena.system) continue;
-    problems.push_back(fmt::format("malloc has {} bytes in arena {:#x}, and {} were found",
+    problems.push_back(fmt::format("malloc has {} bytes in arena {:#x}, but {} were found",
                                    arena.system, arena.at.value, arena.walked));
   }
   const std::uint64_t difference = account.mapped_bytes - account.counted_mapped_bytes;

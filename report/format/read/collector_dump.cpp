@@ -238,10 +238,10 @@ class Reader {
   }
 
   [[nodiscard]] Error misplaced(const Record& record) const {
-    return broken(file_.name(),
-                  fmt::format("the object at {} is not where the collector places those of "
-                              "{} bytes beside the one before it",
-                              record.address, record.bytes));
+    return broken(
+        file_.name(),
+        fmt::format("the object at {} is not a multiple of {} bytes after the one before it",
+                    record.address, record.bytes));
   }
 
   static heap::Block block_of(const Record& record) {

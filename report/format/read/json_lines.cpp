@@ -178,10 +178,11 @@ class Joiner {
          {Count{"objects", end_.objects, snapshot_.objects.size()},
           Count{"bytes", end_.bytes, bytes_}, Count{"roots", end_.roots, roots}}) {
       if (!count.said || *count.said == count.found) continue;
-      return Error{ErrorKind::Malformed,
-                   fmt::format("{}: its end record says {} {}, but there are {}; lines are missing "
-                               "or doubled",
-                               file_, *count.said, count.what, count.found)};
+      return Error{
+          ErrorKind::Malformed,
+          fmt::format(
+              "{}: its end record says {} {}, but there are {}; lines are missing or duplicated",
+              file_, *count.said, count.what, count.found)};
     }
     return {};
   }

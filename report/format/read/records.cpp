@@ -324,7 +324,7 @@ void Records::read_root(std::string_view line) {
   if (!json.is_good()) {
     wrong_ = json.error();
   } else if (known == nullptr) {
-    wrong_ = "a root of no known kind";
+    wrong_ = "a root of an unknown kind";
   } else {
     root.kind = known->kind;
     if (!known->symbol.empty()) root.symbol.clear();

@@ -290,8 +290,8 @@ void TraceRecords::read_end(JsonCursor& json) {
 std::string TraceRecords::wrong_counts() const {
   if (said_allocs_ == allocs_ && said_frees_ == frees_) return {};
   return fmt::format(
-      "its end record says {} allocations and {} frees, but there are {} and {}; lines are "
-      "missing or doubled",
+      "its end record says {} allocations and {} frees, but there are {} and {}; lines are missing "
+      "or duplicated",
       said_allocs_, said_frees_, allocs_, frees_);
 }
 

@@ -180,7 +180,7 @@ void OpenOutput::open_ahead(const std::string& name, bool force, const Deadline&
 }
 
 Result<void> OpenOutput::publish_ahead() {
-  if (!opened_ahead) return Error{ErrorKind::Os, "there is no output to be named", EBADF};
+  if (!opened_ahead) return Error{ErrorKind::Os, "no output file was opened", EBADF};
   if (!*opened_ahead) return opened_ahead->error();
   OpenOutput& output = **opened_ahead;
   return output.publish(output.force_);

@@ -246,7 +246,7 @@ void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text)
   }
   if (!thread.is_readable) text.line("  could not be stopped: its stack is unknown");
   if (thread.is_of_kernel) {
-    text.line("  a thread of the kernel, as io_uring has them: it runs no code of the program");
+    text.line("  a kernel thread (io_uring), which runs no code of the program");
   }
   text.stack(thread.stack);
 }

@@ -13,7 +13,7 @@ namespace heapattach::ruby {
 namespace {
 
 constexpr std::uint64_t kMostAddress = (std::uint64_t{1} << 48) - 1;
-constexpr std::string_view kNoAddress = "an address is not one of this machine";
+constexpr std::string_view kNoAddress = "an impossible address";
 
 class Reader {
  public:

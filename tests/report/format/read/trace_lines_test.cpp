@@ -125,7 +125,7 @@ TEST_CASE("a broken trace is refused with its line") {
   CHECK(
       malformed("{\"record\":\"end\"", "{\"record\":\"trace\",\"version\":1}\n{\"record\":\"end\"")
           .find("second trace") != std::string::npos);
-  CHECK(malformed("\"frees\":3", "\"frees\":4").find("missing or doubled") != std::string::npos);
+  CHECK(malformed("\"frees\":3", "\"frees\":4").find("missing or duplicated") != std::string::npos);
   refusal(text + "{\"record\":\"type\",\"id\":2,\"name\":\"x\"}\n", ErrorKind::Malformed);
   refusal("", ErrorKind::Malformed);
   refusal("{\"record\":\"snapshot\",\"version\":1}\n", ErrorKind::Malformed);

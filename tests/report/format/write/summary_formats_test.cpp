@@ -57,7 +57,7 @@ const std::string kMallocs =
     "bytes  of malloc's heap\n"
     "   64  reachable\n"
     "   32  leaked: nothing reachable references it\n"
-    "   24  headers and tables of malloc's own\n"
+    "   24  malloc's own headers and tables\n"
     "   80  free, in bins\n"
     "  200  heap\n"
     "1 arena\n";
@@ -77,7 +77,7 @@ TEST_CASE("a heap read from a saved snapshot has one line for its free bytes") {
   heap.remark.clear();
   const std::string text = format_summary_table(report_of({heap}), {});
   CHECK(text.starts_with(kHead + "bytes  of malloc's heap\n"));
-  CHECK(text.ends_with("headers and tables of malloc's own\n   80  free\n  200  heap\n"));
+  CHECK(text.ends_with("malloc's own headers and tables\n   80  free\n  200  heap\n"));
 }
 
 TEST_CASE("parts that are not told apart share a line") {
