@@ -180,9 +180,10 @@ class Tracing {
     }
   }
 
-  // Moves the deadline, for all that is still to be done.
-  void end_by(Clock::time_point at, Installation& installed, Recording& recording) const {
-    Deadline deadline = options_.request.deadline;
+  // Moves the deadline, for all that is still to be done. What interrupts the request ends only the
+  // recording.
+  static void end_by(Clock::time_point at, Installation& installed, Recording& recording) {
+    Deadline deadline;
     deadline.at = at;
     set_guarded_deadline(deadline.at);
     installed.set_deadline(deadline);
