@@ -25,6 +25,28 @@ constexpr std::uint64_t kShare = 10;      // a suspect retains a tenth of the li
 constexpr std::size_t kMostTypes = 5;     // suspects that are types
 constexpr std::size_t kMostContents = 5;  // types shown of its contents
 
+// "48 bytes" of "(48 bytes)", the name of an object of which only the size is known; empty for any
+// other name.
+std::string_view size_in(std::string_view name) {
+  constexpr std::string_view kEnd = " bytes)";
+  if (!name.starts_with('(') || !name.ends_with(kEnd)) return {};
+  const std::string_view digits = name.substr(1, name.size() - 1 - kEnd.size());
+  const bool is_size =
+      !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+  return is_size ? name.substr(1, name.size() - 2) : std::string_view();
+}
+
+std::string one_named(std::string_view name) {
+  const std::string_view size = size_in(name);
+  return size.empty() ? fmt::format("one {}", name) : fmt::format("one block of {}", size);
+}
+
+std::string many_named(std::uint64_t count, std::string_view name) {
+  const std::string_view size = size_in(name);
+  return size.empty() ? fmt::format("{} {}", count, name)
+                      : fmt::format("{} blocks of {}", count, size);
+}
+
 // The amounts by type.
 class Tally {
  public:
@@ -356,10 +378,16 @@ class SuspectFinder {
   [[nodiscard]] std::string in_words(const Suspect& suspect) const {
     const std::string& name = name_of(suspect.named);
     const std::string holder = holder_of(suspect);
-    if (suspect.named != suspect.object || holder == name) return "one " + name;
+    if (suspect.named != suspect.object || holder == name) return one_named(name);
     const bool is_of_holder = name == fmt::format("(buffer of {})", holder);
     return is_of_holder ? "the buffer of one " + holder
-                        : fmt::format("one {} in one {}", name, holder);
+                        : fmt::format("{} in one {}", one_named(name), holder);
+  }
+
+  // An object that is named by its size and retains nothing else.
+  [[nodiscard]] bool is_plain_block(const Suspect& suspect) const {
+    return !size_in(name_of(suspect.named)).empty() &&
+           suspect.named_retains == snapshot_.bytes_of(snapshot_.objects[suspect.named]);
   }
 
   [[nodiscard]] std::string sentence_of(const Suspect& suspect) const {
@@ -368,19 +396,22 @@ class SuspectFinder {
     const std::string much =
         fmt::format("{} bytes, {:.0f} % of all live bytes", suspect.named_retains, percent);
     if (suspect.is_type && suspect.objects > 1) {
-      return fmt::format("{} {} that no single object holds keep {}", suspect.objects,
-                         name_of(suspect.object), much);
+      return fmt::format("{} that no single object holds keep {}",
+                         many_named(suspect.objects, name_of(suspect.object)), much);
     }
     std::string text = suspect.part.empty() ? fmt::format("{} keeps {}", in_words(suspect), much)
                                             : fmt::format("{} keeps {}", suspect.part, much);
+    if (suspect.objects == 1 && suspect.part.empty() && is_plain_block(suspect)) {
+      text = fmt::format("{}, {:.0f} % of all live bytes", in_words(suspect), percent);
+    }
     if (suspect.objects > 1) {
-      text = fmt::format("a {} of {} {} keeps {}", suspect.is_tree ? "tree" : "list",
-                         suspect.objects, name_of(suspect.object), much);
+      text = fmt::format("a {} of {} keeps {}", suspect.is_tree ? "tree" : "list",
+                         many_named(suspect.objects, name_of(suspect.object)), much);
     }
     if (suspect.within) text = "of it, " + text;
     if (suspect.gathered && suspect.gathered->objects > 1) {
-      text += fmt::format(": through {} {}", suspect.gathered->objects,
-                          snapshot_.types[suspect.gathered->type].name);
+      text += ": through " +
+              many_named(suspect.gathered->objects, snapshot_.types[suspect.gathered->type].name);
     }
     return text;
   }

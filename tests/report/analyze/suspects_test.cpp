@@ -169,6 +169,24 @@ TEST_CASE("a tree that a second variable enters is one suspect too") {
   CHECK(suspects.found[0].sentence.starts_with("1023 Node that no single object holds keep 65472"));
 }
 
+TEST_CASE("an object of which only the size is known is called a block") {
+  SnapshotBuilder alone;
+  alone.object(0x100000, alone.type("(72704 bytes)", false), 72704);
+  alone.snapshot.roots.emplace_back().symbol = "pool";
+  CHECK(analyze::find_suspects(alone.snapshot).found.at(0).sentence ==
+        "one block of 72704 bytes, 100 % of all live bytes");
+
+  SnapshotBuilder list;
+  const auto block = list.type("(72704 bytes)", false);
+  const auto small = list.type("(48 bytes)", false);
+  list.object(0x100000, block, 72704, {{8, 1}, {16, 2}, {24, 3}});
+  for (std::uint64_t i = 1; i <= 3; ++i) list.object(0x200000 + i * 0x100, small, 48);
+  list.snapshot.roots.emplace_back().symbol = "pool";
+  CHECK(analyze::find_suspects(list.snapshot).found.at(0).sentence ==
+        "one block of 72704 bytes keeps 72848 bytes, 100 % of all live bytes: through 3 blocks of "
+        "48 bytes");
+}
+
 TEST_CASE("a small heap is called small first, and a large one is not") {
   SnapshotBuilder build;
   const auto page = build.type("Page");
