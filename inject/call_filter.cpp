@@ -16,7 +16,7 @@ namespace {
 
 using Arguments = FilterProgram::Arguments;
 
-// Newer than the kernel headers of some systems.
+// Calls that are newer than the kernel headers of some systems.
 constexpr int kClone3 = 435;
 constexpr int kOpenat2 = 437;
 constexpr int kFutexWaitv = 449;
@@ -41,7 +41,7 @@ Arguments of_futex() {
       .otherwise(SECCOMP_RET_TRACE | kSharedFutex);
 }
 
-// Only threads, which inherit our tracing.
+// Only threads may be made: they inherit our tracing.
 Arguments of_clone() {
   return Arguments()
       .of(0)
@@ -54,7 +54,7 @@ Arguments of_clone() {
 
 FilterProgram call_filter(const CallRules& rules) {
   FilterProgram filter(kUnknown);
-  // Before the calls that the user allows, because exit may be one of them.
+  // exit comes before the calls that the user allows, because it may be one of them.
   filter.judge(SYS_exit, SECCOMP_RET_TRACE | kEndsThread);
   for (const int number : rules.beyond) filter.judge(number, SECCOMP_RET_ALLOW);
   filter.judge(SYS_futex, of_futex());
@@ -68,8 +68,8 @@ FilterProgram call_filter(const CallRules& rules) {
     filter.judge(number, SECCOMP_RET_TRACE | kTriesProgram);
   }
   for (const int number : {kFork, kVfork}) filter.judge(number, SECCOMP_RET_TRACE | kTriesProcess);
-  // Their arguments are in memory, where a filter cannot look; libraries then fall back to older
-  // calls.
+  // The arguments of these calls are in memory, where a filter cannot look. Libraries fall back to
+  // older calls.
   for (const int number : {kClone3, kOpenat2, kFutexWaitv, kFutexWake, kFutexWait, kFutexRequeue}) {
     filter.judge(number, kUnknown);
   }

@@ -21,7 +21,7 @@ namespace heapattach {
 
 namespace {
 
-// Missing from the headers of some supported systems.
+// A call that the headers of some supported systems lack.
 constexpr int kEpollPwait2 = 441;
 constexpr int kFaccessat2 = 439;
 constexpr unsigned kSetVma = 0x53564d41;  // PR_SET_VMA: names its own memory
@@ -149,7 +149,7 @@ bool is_allowed(const CallRules& rules, const RawRegisters& at, const CallingClo
     case SYS_ioctl: return may_control_device(argument(1));
     case SYS_prctl:
       return argument(0) == PR_SET_NAME || argument(0) == PR_GET_NAME || argument(0) == kSetVma;
-    // Only to query.
+    // Allowed only to query a limit.
     case SYS_prlimit64:
       return (argument(0) == 0 || is_of_process(argument(0), rules)) && argument(2) == 0;
     // A thread id that the code saved before it was cloned belongs to another process: musl's

@@ -19,7 +19,7 @@ struct Candidate {
   bool is_dispatched = false;         // its system calls go to the program (CallDispatch)
   bool has_stack = true;              // memory below its stack pointer is mapped and writable
   bool is_after_syscall = true;       // the instruction before it makes system calls
-  std::optional<RseqState> sequence;  // none: the target's description of it makes no sense
+  std::optional<RseqState> sequence;  // none if the target's description of it is invalid
 };
 
 // Whether the instruction before `at` makes system calls.
@@ -31,7 +31,7 @@ struct Candidate {
 // How unsuitable a thread is; 0 if it is in user code or in an ordinary call.
 [[nodiscard]] int reluctance_to(const Candidate& candidate);
 
-// The reason not to call a function on it in the target itself, if any.
+// The reason not to call a function on a thread in the target itself, if any.
 [[nodiscard]] std::optional<std::string_view> objection_in_place(const Candidate& candidate);
 
 // Borrows the stopped thread `tid` to call a function on it. Unsupported with the reason if that is

@@ -94,7 +94,7 @@ class Reader {
     notes_.threads.push_back(std::move(thread));
   }
 
-  // They follow the thread that has them, in a note of CORE and, with AVX, in one of LINUX.
+  // A thread's vector registers follow it, in a note of CORE and, with AVX, in one of LINUX.
   void take_vector_registers(Bytes body) {
     if (notes_.threads.empty()) return;
     notes_.threads.back().vector_registers = vector_words(body);
