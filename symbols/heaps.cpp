@@ -4,14 +4,14 @@
 
 #include "symbols/boehm/source.h"
 #include "symbols/malloc/source.h"
+#include "symbols/ruby/heap_kind.h"
 
 namespace heapattach {
 
 std::span<const heap::Kind* const> heap_kinds() {
-  static const boehm::Kind collector;
-  static const glibc::Kind malloc;
-  static const std::array<const heap::Kind*, 2> kinds{&collector, &malloc};
-  return kinds;
+  static constexpr std::array<const heap::Kind*, 3> kKinds{&boehm::kHeapKind, &ruby::kHeapKind,
+                                                           &glibc::kHeapKind};
+  return kKinds;
 }
 
 }  // namespace heapattach

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "report/cli/help.h"
+#include "report/cli/read_values.h"
 #include "report/cli/report_table.h"
 
 namespace heapattach {
@@ -22,6 +23,15 @@ std::string words_of_formats() {
       if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
     }
   }
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+// What a shell offers for an option's value. A word that begins with @ is the shell's own list.
+std::string words_of(std::string_view offers) {
+  if (offers == "@format") return words_of_formats();
+  if (offers != "@heap") return std::string(offers);
+  std::vector<std::string_view> words;
+  for (const auto& [name, choice] : heap_choices()) words.push_back(name);
   return fmt::format("{}", fmt::join(words, " "));
 }
 
@@ -50,8 +60,7 @@ std::string bash() {
   std::string cases;
   for (const OptionRow& row : option_rows()) {
     if (row.argument.empty() || row.offers.empty()) continue;
-    std::string words(row.offers);
-    if (row.offers == "@format") words = words_of_formats();
+    std::string words = words_of(row.offers);
     if (row.offers == "@pid") words = "$(cd /proc && echo [0-9]*)";
     if (row.offers == "@process") {
       words = "$(cat /proc/[0-9]*/comm 2>/dev/null | grep -x \"[a-zA-Z0-9._+-]*\" | sort -u)";
@@ -90,8 +99,7 @@ std::string zsh() {
   std::string cases;
   for (const OptionRow& row : option_rows()) {
     if (row.argument.empty() || row.offers.empty()) continue;
-    std::string action = fmt::format("compadd {}", row.offers);
-    if (row.offers == "@format") action = fmt::format("compadd {}", words_of_formats());
+    std::string action = fmt::format("compadd {}", words_of(row.offers));
     if (row.offers == "@pid") action = "_pids";
     if (row.offers == "@process") action = "compadd ${(f)\"$(ps -eo comm= 2>/dev/null)\"}";
     if (row.offers == "@file") action = "_files";
@@ -120,8 +128,7 @@ std::string fish_option(const OptionRow& row) {
   line += fmt::format(" -l {}", row.name);
   const bool is_optional = row.argument.starts_with('[');
   if (!row.argument.empty() && !is_optional) line += are_files(row.offers) ? " -r" : " -x";
-  std::string words(row.offers);
-  if (row.offers == "@format") words = words_of_formats();
+  std::string words = words_of(row.offers);
   if (row.offers == "@pid") words = "(__fish_complete_pids)";
   if (row.offers == "@process") words = "(ps -eo comm=)";
   if (!words.empty() && !words.starts_with('@')) line += fmt::format(" -a '{}'", words);

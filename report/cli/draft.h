@@ -1,5 +1,6 @@
 #pragma once
 
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,8 +48,8 @@ template <class Value>
 using Choice = std::pair<std::string_view, Value>;
 
 // Looks up `text` in `table`. If it is not there, the error lists the valid values.
-template <class Value, std::size_t N>
-Result<Value> choose(std::string_view text, const Choice<Value> (&table)[N]) {
+template <class Table, class Value = typename std::ranges::range_value_t<Table>::second_type>
+Result<Value> choose(std::string_view text, const Table& table) {
   std::vector<std::string_view> names;
   for (const auto& [name, value] : table) {
     if (name == text) return value;

@@ -65,12 +65,6 @@ constexpr Choice<snapshot::Hold> kHolds[] = {
     {"clone", snapshot::Hold::Clone},
     {"auto", snapshot::Hold::Auto},
 };
-constexpr Choice<snapshot::HeapChoice> kHeaps[] = {
-    {"auto", snapshot::HeapChoice::Auto},
-    {"gc", snapshot::HeapChoice::Gc},
-    {"malloc", snapshot::HeapChoice::Malloc},
-    {"both", snapshot::HeapChoice::Both},
-};
 constexpr Choice<ColourChoice> kColours[] = {
     {"auto", ColourChoice::Auto},
     {"always", ColourChoice::Always},
@@ -334,10 +328,10 @@ const std::array kOptions{
               .group = Group::Content,
               .help = "auto (default: the collector's heap, or malloc's if there is no collector); "
                       "gc; malloc (of glibc); both (in one snapshot)",
-              .read = set<one_of<kHeaps>, &Options::heap>,
+              .read = set<read_heap, &Options::heap>,
               .reports = Reports::all().without(
                   {Report::Stacks, Report::Call, Report::Ruby, Report::Trace, Report::Inject}),
-              .offers = "auto gc malloc both"},
+              .offers = "@heap"},
     OptionRow{.name = "snapshot",
               .argument = "MODE",
               .group = Group::Pause,

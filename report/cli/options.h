@@ -118,7 +118,7 @@ struct Options : Request {
   bool redact = false;  // replace names
 
   snapshot::Hold hold = snapshot::Hold::Freeze;
-  snapshot::HeapChoice heap = snapshot::HeapChoice::Auto;
+  snapshot::HeapChoice heap = {};
   std::chrono::milliseconds timeout{60000};
 
   bool quiet = false;

@@ -11,6 +11,7 @@
 #include "attach/base/fd.h"
 #include "inject/call_names.h"
 #include "report/collect/join_values.h"
+#include "symbols/heaps.h"
 
 namespace heapattach {
 
@@ -49,6 +50,22 @@ Result<std::size_t> read_number(const std::string& value, std::size_t least) {
     return usage(least == 0 ? "not a number" : fmt::format("not a number above {}", least - 1));
   }
   return static_cast<std::size_t>(*number);
+}
+
+const std::vector<Choice<snapshot::HeapChoice>>& heap_choices() {
+  static const auto kChoices = [] {
+    std::vector<Choice<snapshot::HeapChoice>> choices{{"auto", {}}};
+    for (const heap::Kind* kind : heap_kinds()) {
+      if (kind->find != nullptr) choices.push_back({kind->key, {.only = kind}});
+    }
+    choices.push_back({"both", {.all = true}});
+    return choices;
+  }();
+  return kChoices;
+}
+
+Result<snapshot::HeapChoice> read_heap(const std::string& value) {
+  return choose(value, heap_choices());
 }
 
 Result<std::chrono::milliseconds> read_seconds(std::string_view text) {

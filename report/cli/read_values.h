@@ -82,6 +82,10 @@ template <std::size_t Least>
   return read_number(value, Least);
 }
 
+// The values of --heap: each kind of heap, and what stands for several.
+[[nodiscard]] const std::vector<Choice<snapshot::HeapChoice>>& heap_choices();
+[[nodiscard]] Result<snapshot::HeapChoice> read_heap(const std::string& value);
+
 [[nodiscard]] Result<std::chrono::milliseconds> read_seconds(std::string_view text);
 [[nodiscard]] Result<std::vector<int>> read_calls(std::string_view names);
 [[nodiscard]] Result<std::size_t> read_value_bytes(const std::string& value);

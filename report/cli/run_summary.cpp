@@ -47,8 +47,7 @@ SummaryReport report_of(const TakenSummary& taken) {
   }
   if (taken.memory && heaps.size() == 1) report.tip = heaps.front().kind().tip;
   if (taken.memory) report.summary.memory = account_for(*taken.memory);
-  report.no_memory =
-      heaps.empty() ? snapshot::kCollectorsHeap.no_memory : heaps.front().kind().no_memory;
+  report.no_memory = heaps.empty() ? heap_kind().no_memory : heaps.front().kind().no_memory;
   report.complete = taken.snapshot.complete;
   report.reason = taken.snapshot.reason;
   return report;

@@ -68,15 +68,6 @@ std::size_t named_globals(const Target& target) {
   return std::max(count, target.types.globals.size());
 }
 
-// The module with glibc's malloc; null if its symbols do not show it.
-const Module* find_malloc(const Modules& modules) {
-  const auto& all = modules.all();
-  const auto libc = std::find_if(all.begin(), all.end(), [](const Module& module) {
-    return module.find_symbol("mallopt").has_value();
-  });
-  return libc == all.end() ? nullptr : &*libc;
-}
-
 // Checks whether a snapshot could read the heap, and fails with the snapshot's error if not.
 // Running threads may be changing the heap at any moment.
 Result<void> check_heap(const heap::Source& heap, const Target& target) {
@@ -88,37 +79,41 @@ Result<void> check_heap(const heap::Source& heap, const Target& target) {
   }
 }
 
-// Whether --heap both would read more than the heap of a collector.
-bool has_another_heap(const Target& target) {
-  if (target.has_by_hand()) return true;
+// The kinds of heaps that --heap both would read besides the first, which come after it in the
+// list.
+std::vector<const heap::Kind*> heaps_beside(const Target& target, const Deadline& deadline) {
+  const heap::Kind& first = target.heaps.front()->kind();
   const std::function<void(std::string_view)> note = [](std::string_view) {};
-  return std::ranges::any_of(heap_kinds(), [&](const heap::Kind* kind) {
-    const auto found = kind->find({target.modules, target.memory, target.map, note});
-    return found && (*found)->is_by_hand() && check_heap(**found, target);
-  });
+  std::vector<const heap::Kind*> beside;
+  const auto kinds = heap_kinds();
+  for (auto at = std::find(kinds.begin(), kinds.end(), &first) + 1; at != kinds.end(); ++at) {
+    const heap::Kind* kind = *at;
+    if (kind->find == nullptr) continue;
+    const auto found = kind->find({target.modules, target.memory, target.map, note, deadline});
+    if (found && check_heap(**found, target)) beside.push_back(kind);
+  }
+  return beside;
 }
 
-HeapFacts heap_facts(const Target& target) {
+HeapFacts heap_facts(const Target& target, const Deadline& deadline) {
   const boehm::Collector& collector = target.collector;
   heap::Counters now;
   if (target.collected() != nullptr) {
     now = boehm::counters_or_index(collector, target.memory, target.map, most_used_bytes(target));
   }
   HeapFacts heap;
-  heap.module = collector.module;
+  heap.kind = &target.heaps.front()->kind();
+  heap.module = target.heaps.front()->module(target.modules);
   heap.version = collector.version;
   heap.layout = target.heaps.front()->layout();
   heap.heap_bytes = now.heap_bytes.value_or(0);
   heap.free_bytes = std::min(heap.heap_bytes, now.free_bytes.value_or(0));
   if (target.collected() == nullptr) {
-    // malloc's heap is found only in a copy.
-    heap.kind = &kMallocsHeap;
+    // Such a heap is found only in a copy.
     heap.is_resident = true;
     heap.heap_bytes = resident_bytes(target).value_or(0);
-    if (const Module* libc = find_malloc(target.modules)) heap.module = libc->name();
-  } else {
-    if (has_another_heap(target)) heap.beside.push_back(&kMallocsHeap);
   }
+  heap.beside = heaps_beside(target, deadline);
   heap.collections = now.collections;
   heap.is_collecting = now.collecting.value_or(false);
   heap.runtime = target.runtime;
@@ -195,7 +190,7 @@ Result<Examination> examine(const TakeOptions& options) {
     return found;
   }
   look_at_symbols(**target, found);
-  found.heap = heap_facts(**target);
+  found.heap = heap_facts(**target, options.request.deadline);
   found.gap = foreseen_gap(**target);
   add_obstacles(**target, options.request.longest_pause(), found);
   if (is_blocked(found, "freeze") && is_blocked(found, "clone")) found.refusal = ErrorKind::Os;

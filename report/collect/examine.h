@@ -19,8 +19,8 @@ struct Obstacle {
 
 // Facts about the target's heap, from its own counters, and how they are read.
 struct HeapFacts {
-  const HeapKind* kind = &kCollectorsHeap;  // never null
-  std::vector<const HeapKind*> beside;      // the other heaps that --heap both would read, too
+  const heap::Kind* kind = &heap_kind();  // never null
+  std::vector<const heap::Kind*> beside;  // the other heaps that --heap both would read, too
   bool is_resident = false;  // the heap is only found in a copy; heap_bytes is the resident memory
   std::string module;
   std::string version;  // empty: unknown

@@ -52,7 +52,7 @@ Heap account_of(const heap::Source& source, const heap::Contents& contents) {
   const heap::Counters& counters = contents.counters;
   const heap::BlockIndex& index = contents.index;
   Heap account;
-  account.name = source.name();
+  account.name = source.kind().name;
   account.version = source.version();
   account.layout = source.layout();
   account.collecting = counters.collecting;
@@ -61,9 +61,7 @@ Heap account_of(const heap::Source& source, const heap::Contents& contents) {
   account.heap_bytes = counters.heap_bytes.value_or(index.used_bytes + index.free_bytes);
   account.free_bytes = counters.free_bytes.value_or(index.free_bytes);
   account.unmapped_bytes = counters.unmapped_bytes.value_or(index.unmapped_bytes);
-  for (const heap::Fact& fact : contents.facts) {
-    account.facts.push_back({fact.key, fact.words, fact.number});
-  }
+  account.facts = contents.facts;
   account.remark = contents.remark;
   return account;
 }

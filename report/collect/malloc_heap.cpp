@@ -257,7 +257,7 @@ Result<void> read_heaps(const Target& target, HeldHeap& held) {
     HA_TRY(target.heaps[i]->read(copied, taken, contents));
     append(contents.own, own);
     if (i + 1 == target.heaps.size()) break;
-    append(target.heaps[i]->is_by_hand() ? contents.own : heap::memory_of(contents.index),
+    append(target.heaps[i]->kind().is_collected ? heap::memory_of(contents.index) : contents.own,
            taken.blocks);
     taken.blocks = heap::joined(std::move(taken.blocks));
     // A collector may move the break, so that its memory is among malloc's.

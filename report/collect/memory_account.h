@@ -61,16 +61,16 @@ struct MemoryAccount {
 
 // One heap, in bytes, from its own counters; all parts add up to `heap`.
 struct HeapAccount {
-  const HeapKind* kind = &kCollectorsHeap;  // never null
-  std::uint64_t live = 0;                   // objects that roots reference, directly or not
-  std::uint64_t unreachable = 0;            // objects that nothing references any more
+  const heap::Kind* kind = &heap_kind();  // never null
+  std::uint64_t live = 0;                 // objects that roots reference, directly or not
+  std::uint64_t unreachable = 0;          // objects that nothing references any more
   std::uint64_t fragmented =
       0;  // in used blocks but not in an object: free slots and unused ends of blocks
   std::uint64_t free = 0;      // free blocks, without the unmapped ones
   std::uint64_t unmapped = 0;  // free blocks that were returned to the system
   std::uint64_t heap = 0;
   bool fragmented_known = true;  // otherwise it is in `unreachable`
-  std::vector<HeapFact> facts{};
+  std::vector<heap::Fact> facts{};
   std::string remark{};
 };
 

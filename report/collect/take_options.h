@@ -7,6 +7,7 @@
 #include "attach/stop/freeze.h"
 #include "report/request.h"
 #include "symbols/elf/module.h"
+#include "symbols/heap/kind.h"
 
 namespace heapattach::snapshot {
 
@@ -21,12 +22,13 @@ enum class Hold : std::uint8_t {
   Nothing,  // read while it runs: may be inconsistent, and is marked so
 };
 
-// The heap of the target to read.
-enum class HeapChoice : std::uint8_t {
-  Auto,    // the collector's, if there is one; otherwise malloc's
-  Gc,      // the collector's
-  Malloc,  // that of glibc's malloc
-  Both,    // the collector's and malloc's, with the references between them
+// Which heaps of the target to read: one of this kind; or all, with the references between them;
+// or, if neither is given, the first kind that the target has.
+struct HeapChoice {
+  const heap::Kind* only = nullptr;
+  bool all = false;
+
+  [[nodiscard]] bool is_auto() const { return only == nullptr && !all; }
 };
 
 // The contents of a snapshot of a heap, and the way to take it.
@@ -36,7 +38,7 @@ struct TakeOptions {
   // is held as `hold` specifies.
   const std::vector<FrozenThread>* held = nullptr;
   Hold hold = Hold::Freeze;
-  HeapChoice heap = HeapChoice::Auto;
+  HeapChoice heap = {};
   // Whether the process has a heap that someone else reads, so that Auto does not take malloc's.
   // May be empty.
   std::function<bool(const Modules&, const MemoryReader&)> has_another_heap = {};

@@ -36,14 +36,17 @@ void warn_of_names(const TakeOptions& options, const Opened& target) {
 
 // Whether to search for another kind of heap if the process does not have this one.
 bool may_look_further(const TakeOptions& options, const Opened& target) {
-  if (options.heap == HeapChoice::Both) return true;
-  if (options.heap != HeapChoice::Auto) return false;
+  if (options.heap.all) return true;
+  if (!options.heap.is_auto()) return false;
   return !options.has_another_heap || !options.has_another_heap(target.modules, target.memory);
 }
 
-bool is_chosen(HeapChoice choice, const heap::Kind& kind) {
-  if (choice == HeapChoice::Gc) return kind.choice() == "gc";
-  return choice != HeapChoice::Malloc || kind.choice() == "malloc";
+std::vector<const heap::Kind*> chosen_kinds(HeapChoice choice) {
+  if (choice.only != nullptr) return {choice.only};
+  const auto all = heap_kinds();
+  std::vector<const heap::Kind*> kinds(all.begin(), all.end());
+  std::erase_if(kinds, [](const heap::Kind* kind) { return kind->find == nullptr; });
+  return kinds;
 }
 
 // Fills the collector's part of `heap`.
@@ -65,31 +68,30 @@ Result<HeapFound> find_heaps(const TakeOptions& options, Opened& target) {
   };
   HeapFound heap;
   std::optional<Error> missing;  // the first missing heap
-  const auto kinds = heap_kinds();
+  const std::vector<const heap::Kind*> kinds = chosen_kinds(options.heap);
   for (const heap::Kind* kind : kinds) {
-    if (!is_chosen(options.heap, *kind)) continue;
     auto found = target.find_heap(*kind, note, options.request.deadline);
     if (found) {
       heap.heaps.push_back(std::move(*found));
-      if (options.heap == HeapChoice::Auto) break;
+      if (options.heap.is_auto()) break;
       continue;
     }
-    const bool is_end = kind == kinds.back() && options.heap != HeapChoice::Both;
+    const bool is_end = kind == kinds.back() && !options.heap.all;
     if (is_end || found.error().kind != ErrorKind::Unsupported ||
         !may_look_further(options, target)) {
       return std::move(found).error();
     }
-    if (options.heap == HeapChoice::Auto) note(found.error().message());
+    if (options.heap.is_auto()) note(found.error().message());
     if (!missing) missing = std::move(found).error();
   }
-  if (options.heap == HeapChoice::Both && heap.heaps.size() < 2) {
+  if (options.heap.all && heap.heaps.size() < 2) {
     const bool has_collected = !heap.heaps.empty() && heap.collected() != nullptr;
     if (has_collected) return std::move(*missing);
     return std::move(*missing).advise("--heap malloc, if it uses malloc alone");
   }
   describe_collector(target, heap);
   if (heap.collected() == nullptr) {
-    note(fmt::format("reading the heap of {}", heap.heaps.front()->name()));
+    note(fmt::format("reading the heap of {}", heap.heaps.front()->kind().name));
   }
   return heap;
 }

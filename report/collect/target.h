@@ -29,9 +29,9 @@ struct HeapFound {
 
   // The collector's heap, whose objects the program does not free itself; null if there is none.
   [[nodiscard]] heap::Source* collected() const {
-    return heaps.front()->is_by_hand() ? nullptr : heaps.front().get();
+    return heaps.front()->kind().is_collected ? heaps.front().get() : nullptr;
   }
-  [[nodiscard]] bool has_by_hand() const { return heaps.back()->is_by_hand(); }
+  [[nodiscard]] bool has_by_hand() const { return !heaps.back()->kind().is_collected; }
 };
 
 // The data used to name the objects of a heap.

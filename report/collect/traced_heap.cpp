@@ -114,7 +114,7 @@ Result<std::unique_ptr<const heap::JoinedBlocks>> join_heaps(const Target& targe
                                                              const HeldHeap& held) {
   std::vector<heap::Part> parts;
   for (std::size_t i = 0; i < target.heaps.size(); ++i) {
-    parts.push_back({target.heaps[i]->whose(), &held.heaps[i].index});
+    parts.push_back({heap::whose(target.heaps[i]->kind()), &held.heaps[i].index});
   }
   return std::make_unique<const heap::JoinedBlocks>(HA_TRY(heap::join_blocks(parts)));
 }
@@ -191,18 +191,19 @@ Result<TracedHeap> trace_heap(const Target& target,
                               const TakeOptions& options) {
   heap::Source& first = *target.heaps.front();
   auto blocks = target.heaps.size() > 1 ? HA_TRY(join_heaps(target, held)) : nullptr;
-  const bool is_joined = first.is_by_hand() && blocks != nullptr;
+  const bool is_collected = first.kind().is_collected;
+  const bool is_joined = !is_collected && blocks != nullptr;
   auto heap = std::make_unique<heap::Heap>(is_joined ? blocks->index : held.index(), first.shape(),
                                            held.capture);
   heap::LiveSet found =
-      first.mark(*heap, copied_of(target, held),
-                 first.is_by_hand() ? held.roots_by_hand : held.roots, workers_on(*heap));
-  if (!first.is_by_hand()) {
+      first.mark(*heap, copied_of(target, held), is_collected ? held.roots : held.roots_by_hand,
+                 workers_on(*heap));
+  if (is_collected) {
     check_stack_bases(target, held, *heap, found);
     compare_with_marks(target, held, options, *heap, found);
   }
   TracedHeap traced{std::move(blocks), nullptr, std::move(found), std::nullopt, std::nullopt};
-  if (!first.is_by_hand() && target.has_by_hand()) {
+  if (is_collected && target.has_by_hand()) {
     add_by_hand(held, *heap, traced);
   } else {
     traced.heap = std::move(heap);

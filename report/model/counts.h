@@ -38,7 +38,7 @@ struct CountRow {
 
 // One heap's share of a CountTable, whose numbers are those of all heaps.
 struct HeapCount {
-  const HeapKind* kind = &kCollectorsHeap;  // never null
+  const heap::Kind* kind = &heap_kind();  // never null
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
   std::uint64_t unreachable_bytes = 0;

@@ -260,8 +260,8 @@ struct Snapshot {
   [[nodiscard]] std::uint64_t bytes_of(const Object& object) const {
     return sizes[object.size_class];
   }
-  [[nodiscard]] const HeapKind& kind_of(const Object& object) const {
-    return object.heap < heaps.size() ? heaps[object.heap].kind() : kCollectorsHeap;
+  [[nodiscard]] const heap::Kind& kind_of(const Object& object) const {
+    return object.heap < heaps.size() ? heaps[object.heap].kind() : heap_kind();
   }
   // Calls visit(object, count) for all objects, one by one or together with those that are alike.
   template <class Visit>

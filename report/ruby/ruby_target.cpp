@@ -16,6 +16,7 @@
 #include "symbols/boehm/roots.h"
 #include "symbols/heap/roots.h"
 #include "symbols/ruby/copy_first.h"
+#include "symbols/ruby/heap_kind.h"
 #include "symbols/ruby/heap_pages.h"
 #include "symbols/ruby/roots.h"
 
@@ -140,7 +141,7 @@ void fill_header(const RubyTarget& target, const Taken& taken, snapshot::Snapsho
   header.runtime = "ruby";
   header.live_only = false;
   snapshot::Heap& heap = snapshot.heaps.emplace_back();
-  heap.name = snapshot::kRubysHeap.name;
+  heap.name = ruby::kHeapKind.name;
   heap.version = target.ruby.version;
   heap.layout = "table";
   heap.collecting = taken.heap->is_collecting();

@@ -13,6 +13,7 @@
 #include "report/collect/header.h"
 #include "report/ruby/ruby_dump.h"
 #include "report/ruby/ruby_target.h"
+#include "symbols/ruby/heap_kind.h"
 
 namespace heapattach {
 
@@ -133,7 +134,7 @@ void fill_header(const ruby::Interpreter& ruby,
   header.runtime = "ruby";
   header.pause_ms = answer.pause.count();
   snapshot::Heap& heap = snapshot.heaps.emplace_back();
-  heap.name = snapshot::kRubysHeap.name;
+  heap.name = ruby::kHeapKind.name;
   heap.version = ruby.version;
   heap.layout = "ObjectSpace.dump_all";
 }

@@ -109,7 +109,7 @@ heap::LiveSet Source::mark(heap::Heap& heap,
   return find_live(heap, copied.capture, std::move(from), copied.map, workers);
 }
 
-Result<std::unique_ptr<heap::Source>> Kind::find(const heap::Surroundings& target) const {
+Result<std::unique_ptr<heap::Source>> find_heap(const heap::Surroundings& target) {
   auto collector =
       HA_TRY(find_collector(target.modules, target.memory, target.map, target.deadline));
   return std::unique_ptr<heap::Source>(std::make_unique<Source>(std::move(collector), target));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,6 +10,15 @@
 #include "symbols/heap/source.h"
 
 namespace heapattach::boehm {
+
+[[nodiscard]] Result<std::unique_ptr<heap::Source>> find_heap(const heap::Surroundings& target);
+
+inline constexpr heap::Kind kHeapKind{.name = "bdwgc",
+                                      .key = "gc",
+                                      .owner = "the collector",
+                                      // Libraries use malloc, even if the program does not.
+                                      .tip = "--heap both shows glibc's malloc heap, too",
+                                      .find = &find_heap};
 
 // The heap of the collector.
 class Source final : public heap::Source {
@@ -20,12 +30,13 @@ class Source final : public heap::Source {
   // Without stacks.
   [[nodiscard]] const std::vector<heap::RootRange>& static_roots() const { return static_roots_; }
 
-  [[nodiscard]] std::string_view name() const override { return "bdwgc"; }
-  [[nodiscard]] std::string_view whose() const override { return "the collector's"; }
+  [[nodiscard]] const heap::Kind& kind() const override { return kHeapKind; }
+  [[nodiscard]] std::string module(const Modules& /*modules*/) const override {
+    return collector_.module;
+  }
   [[nodiscard]] std::string_view version() const override { return collector_.version; }
   [[nodiscard]] std::string_view layout() const override;
   [[nodiscard]] heap::Shape shape() const override { return collector_.layout.shape(); }
-  [[nodiscard]] bool is_by_hand() const override { return false; }
   [[nodiscard]] heap::Counters counters(const MemoryReader& memory) const override;
   [[nodiscard]] std::vector<Range> variables(const Modules& modules) const override;
   [[nodiscard]] std::span<const Range> data() const override { return data_; }
@@ -47,13 +58,6 @@ class Source final : public heap::Source {
   std::vector<Range> data_;
   std::vector<heap::RootRange> static_roots_;
   RootTables tables_;  // as they were when the copy was planned
-};
-
-class Kind final : public heap::Kind {
- public:
-  [[nodiscard]] std::string_view choice() const override { return "gc"; }
-  [[nodiscard]] Result<std::unique_ptr<heap::Source>> find(
-      const heap::Surroundings& target) const override;
 };
 
 }  // namespace heapattach::boehm

@@ -17,11 +17,13 @@
 #include "symbols/elf/module.h"
 #include "symbols/heap/blocks.h"
 #include "symbols/heap/counters.h"
+#include "symbols/heap/fact.h"
+#include "symbols/heap/kind.h"
 #include "symbols/heap/live_set.h"
 #include "symbols/heap/root_range.h"
 
 // The interface between the heaps that this tool can read and the reports on them. Each kind of
-// heap implements Kind and Source in a folder of its own; symbols/heaps.h lists the kinds.
+// heap has a Kind and a Source in a folder of its own; symbols/heaps.h lists the kinds.
 namespace heapattach::heap {
 
 // A target in which a heap is looked for. It may be running.
@@ -31,13 +33,6 @@ struct Surroundings {
   const MemoryMap& map;
   const std::function<void(std::string_view)>& note;  // for each step with its reason
   Deadline deadline{};                                // of the whole run
-};
-
-// A number about a heap that only one kind of heap has.
-struct Fact {
-  std::string_view key;    // in JSON
-  std::string_view words;  // the part of the free bytes that it counts; empty if none
-  std::uint64_t number = 0;
 };
 
 // A heap as it was read from a target.
@@ -87,14 +82,12 @@ class Source {
   Source& operator=(const Source&) = delete;
   virtual ~Source() = default;
 
-  [[nodiscard]] virtual std::string_view name() const = 0;   // in snapshots: "malloc"
-  [[nodiscard]] virtual std::string_view whose() const = 0;  // "malloc's"
+  [[nodiscard]] virtual const Kind& kind() const = 0;
+  // The module with the code of the heap; empty if it is unknown.
+  [[nodiscard]] virtual std::string module(const Modules& /*modules*/) const { return {}; }
   [[nodiscard]] virtual std::string_view version() const { return {}; }
   [[nodiscard]] virtual std::string_view layout() const { return "structure"; }
   [[nodiscard]] virtual Shape shape() const = 0;
-  // Whether the program frees its objects itself. All private memory is copied for such a heap, it
-  // is found in the copy, and by_hand.h says which of its objects are alive.
-  [[nodiscard]] virtual bool is_by_hand() const = 0;
 
   // Reads the counters, at any time.
   [[nodiscard]] virtual Counters counters(const MemoryReader& /*memory*/) const { return {}; }
@@ -126,20 +119,6 @@ class Source {
                        const Copied& copied,
                        std::vector<RootRange> roots,
                        unsigned workers) = 0;
-};
-
-// One kind of heap.
-class Kind {
- public:
-  Kind() = default;
-  Kind(const Kind&) = delete;
-  Kind& operator=(const Kind&) = delete;
-  virtual ~Kind() = default;
-
-  [[nodiscard]] virtual std::string_view choice() const = 0;  // the value of --heap
-
-  // Fails with Unsupported if the target has no such heap, or one that cannot be read.
-  [[nodiscard]] virtual Result<std::unique_ptr<Source>> find(const Surroundings& target) const = 0;
 };
 
 }  // namespace heapattach::heap

@@ -73,6 +73,14 @@ std::string remark_of(const Account& account) {
 
 }  // namespace
 
+// Only its symbols show it.
+std::string Source::module(const Modules& modules) const {
+  for (const Module& module : modules.all()) {
+    if (module.find_symbol("mallopt")) return module.name();
+  }
+  return {};
+}
+
 Result<void> Source::check(const Modules& modules, const MemoryReader& memory) const {
   auto found = check_heap(memory, data_of(modules));
   if (!found) return explain_missing(modules, std::move(found).error());
@@ -110,7 +118,7 @@ heap::LiveSet Source::mark(heap::Heap& heap,
   return heap::find_reachable(heap, copied.capture, std::move(roots), copied.threads, workers);
 }
 
-Result<std::unique_ptr<heap::Source>> Kind::find(const heap::Surroundings& target) const {
+Result<std::unique_ptr<heap::Source>> find_heap(const heap::Surroundings& target) {
   HA_TRY(check_allocator(target.modules));
   return std::unique_ptr<heap::Source>(std::make_unique<Source>());
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,13 +10,27 @@
 
 namespace heapattach::glibc {
 
+[[nodiscard]] Result<std::unique_ptr<heap::Source>> find_heap(const heap::Surroundings& target);
+
+inline constexpr heap::Kind kHeapKind{.name = "malloc",
+                                      .key = "malloc",
+                                      .owner = "malloc",
+                                      .is_collected = false,
+                                      .is_named_by_size = true,
+                                      .reachable = "reachable",
+                                      .unreachable = "leaked: nothing reachable references it",
+                                      .rest = "malloc's own headers and tables",
+                                      .not_reachable = "leaked, or malloc's own headers and tables",
+                                      .free = "free",
+                                      .unmapped = {},
+                                      .find = &find_heap};
+
 // The heap of glibc's malloc.
 class Source final : public heap::Source {
  public:
-  [[nodiscard]] std::string_view name() const override { return "malloc"; }
-  [[nodiscard]] std::string_view whose() const override { return "malloc's"; }
+  [[nodiscard]] const heap::Kind& kind() const override { return kHeapKind; }
+  [[nodiscard]] std::string module(const Modules& modules) const override;
   [[nodiscard]] heap::Shape shape() const override { return kShape; }
-  [[nodiscard]] bool is_by_hand() const override { return true; }
 
   [[nodiscard]] Result<void> check(const Modules& modules,
                                    const MemoryReader& memory) const override;
@@ -26,13 +41,6 @@ class Source final : public heap::Source {
                      const heap::Copied& copied,
                      std::vector<heap::RootRange> roots,
                      unsigned workers) override;
-};
-
-class Kind final : public heap::Kind {
- public:
-  [[nodiscard]] std::string_view choice() const override { return "malloc"; }
-  [[nodiscard]] Result<std::unique_ptr<heap::Source>> find(
-      const heap::Surroundings& target) const override;
 };
 
 }  // namespace heapattach::glibc

@@ -31,10 +31,10 @@ class Joiner {
       objects += piece.objects.size();
     }
     first_.push_back(objects);
+    const auto kinds = heap_kinds();
     for (std::size_t i = snapshot_.heaps.size(); i-- > 0;) {
-      const auto kind = std::find(snapshot::kHeapKinds.begin(), snapshot::kHeapKinds.end(),
-                                  &snapshot_.heaps[i].kind());
-      heap_of_.at(static_cast<std::size_t>(kind - snapshot::kHeapKinds.begin()) + 1) = i;
+      const auto kind = std::find(kinds.begin(), kinds.end(), &snapshot_.heaps[i].kind());
+      heap_of_.at(static_cast<std::size_t>(kind - kinds.begin()) + 1) = i;
     }
     end_.resize(pieces_.all.size());
     dropped_.resize(pieces_.all.size());

@@ -38,8 +38,9 @@ std::optional<ObjectKind> kind_of(std::string_view text) {
 
 // As in Piece::objects.
 std::uint64_t number_of_heap(std::string_view key) {
-  for (std::size_t i = 0; i < snapshot::kHeapKinds.size(); ++i) {
-    if (snapshot::kHeapKinds[i]->key == key) return i + 1;
+  const auto kinds = heap_kinds();
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (kinds[i]->key == key) return i + 1;
   }
   return 0;
 }

@@ -66,8 +66,8 @@ bool read_heap(JsonCursor& json, snapshot::Heap& out) {
 // heap's.
 snapshot::Heap* heap_at(std::string_view key, std::vector<snapshot::Heap>& heaps) {
   const bool is_first = key == "collector";
-  const auto& kinds = snapshot::kHeapKinds;
-  const auto* const kind =
+  const auto kinds = heap_kinds();
+  const auto kind =
       std::find_if(kinds.begin(), kinds.end(), [&](const auto* one) { return one->key == key; });
   if (!is_first && kind == kinds.end()) return nullptr;
   if (heaps.empty()) heaps.emplace_back();

@@ -44,7 +44,7 @@ void append_heap(std::string& out, const snapshot::HeapFacts& heap) {
     fmt::format_to(std::back_inserter(out), ",\"collections\":{}", *heap.collections);
   }
   std::string beside;
-  for (const snapshot::HeapKind* kind : heap.beside) {
+  for (const heap::Kind* kind : heap.beside) {
     beside += fmt::format(",\"{}\":true", kind->key);
   }
   fmt::format_to(

@@ -58,7 +58,7 @@ std::string size_text(const snapshot::HeapFacts& heap) {
 void add_heap(std::string& out, const snapshot::HeapFacts& heap) {
   line(out, "collector", heap.kind->is_collected ? collector_text(heap) : "none");
   line(out, "heap", size_text(heap));
-  for (const snapshot::HeapKind* kind : heap.beside) {
+  for (const heap::Kind* kind : heap.beside) {
     line(out, kind->name, "has a heap, too: --heap both reads both");
   }
   add_types(out, heap);

@@ -12,7 +12,7 @@ namespace {
 
 // "the collector and malloc"
 std::string owners_of(const snapshot::CountTable& table) {
-  if (table.heaps.empty()) return std::string(snapshot::kCollectorsHeap.owner);
+  if (table.heaps.empty()) return std::string(heap_kind().owner);
   std::string owners;
   for (const snapshot::HeapCount& heap : table.heaps) {
     owners.append(owners.empty() ? "" : " and ").append(heap.kind->owner);

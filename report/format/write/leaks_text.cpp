@@ -39,7 +39,7 @@ std::string object_text(const Snapshot& snapshot, ObjectIndex index) {
 // A remark on the references of a leaked object.
 std::string remark_on(const Snapshot& snapshot, const snapshot::Object& object) {
   if (object.is_reachable != 0) return ", not leaked";
-  const snapshot::HeapKind& kind = snapshot.kind_of(object);
+  const heap::Kind& kind = snapshot.kind_of(object);
   return kind.is_collected ? fmt::format(", garbage of {}", kind.owner) : std::string();
 }
 

@@ -62,7 +62,7 @@ JsonRecord heap_record(const snapshot::HeapAccount& heap) {
   record.number("live_bytes", heap.live);
   record.number("unreachable_bytes", heap.unreachable);
   if (heap.fragmented_known) record.number("fragmented_bytes", heap.fragmented);
-  for (const snapshot::HeapFact& fact : heap.facts) record.number(fact.key, fact.number);
+  for (const heap::Fact& fact : heap.facts) record.number(fact.key, fact.number);
   record.number("free_bytes", heap.free);
   record.number("unmapped_bytes", heap.unmapped);
   record.number("heap_bytes", heap.heap);

@@ -59,7 +59,7 @@ std::string memory_table(const MemoryAccount& memory, const TextStyle& style) {
 }
 
 std::string heap_table(const snapshot::HeapAccount& heap, const TextStyle& style) {
-  const snapshot::HeapKind& kind = *heap.kind;
+  const heap::Kind& kind = *heap.kind;
   Table table({"bytes", fmt::format("of {} heap", whose(kind))});
   const auto add = [&](std::uint64_t bytes, std::string_view text) {
     table.add({std::to_string(bytes), std::string(text)});
@@ -76,7 +76,7 @@ std::string heap_table(const snapshot::HeapAccount& heap, const TextStyle& style
     add(heap.free, kind.free);
     if (!kind.unmapped.empty()) add(heap.unmapped, kind.unmapped);
   }
-  for (const snapshot::HeapFact& fact : heap.facts) {
+  for (const heap::Fact& fact : heap.facts) {
     if (!fact.words.empty()) add(fact.number, fact.words);
   }
   table.add({std::to_string(heap.heap), "heap"}, Table::Kind::Total);

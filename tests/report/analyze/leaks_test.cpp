@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/malloc/source.h"
 #include "tests/support/small_snapshot.h"
 
 namespace heapattach {
@@ -13,7 +14,7 @@ class LeakBuilder {
  public:
   LeakBuilder() {
     for (const char* name : {"List", "Entry", "Text"}) build_.type(name);
-    build_.snapshot.heaps.emplace_back().name = snapshot::kMallocsHeap.name;
+    build_.snapshot.heaps.emplace_back().name = glibc::kHeapKind.name;
   }
   LeakBuilder& add(snapshot::TypeIndex type,
                    std::uint64_t bytes,

@@ -7,6 +7,7 @@
 #include "report/cli/runner.h"
 #include "report/format/export/formats.h"
 #include "report/format/write/text_reports.h"
+#include "symbols/malloc/source.h"
 #include "tests/support/temporary_directory.h"
 
 namespace heapattach {
@@ -111,7 +112,7 @@ TEST_CASE("--check prints a line for each fact, and the verdict last") {
 
 TEST_CASE("--check says that malloc has a heap, too, and how to read both") {
   Examination found = sample();
-  found.heap->beside = {&snapshot::kMallocsHeap};
+  found.heap->beside = {&glibc::kHeapKind};
   CHECK(format_check_table(found).find("\nmalloc      has a heap, too: --heap both reads both\n") !=
         std::string::npos);
   CHECK(format_check_json(found).find(R"("collecting":false},"malloc":true,"runtime")") !=

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/boehm/source.h"
+#include "symbols/malloc/source.h"
 #include "tests/support/small_snapshot.h"
 
 namespace heapattach::snapshot {
@@ -61,7 +63,7 @@ TEST_CASE("without the collector's numbers the total is the sum of what was read
 TEST_CASE("of two heaps, each has its own totals, and the table those of both") {
   Snapshot snapshot = sample();
   Heap malloc;
-  malloc.name = kMallocsHeap.name;
+  malloc.name = glibc::kHeapKind.name;
   malloc.heap_bytes = 8192;
   malloc.free_bytes = 1000;
   snapshot.heaps.push_back(malloc);
@@ -71,8 +73,8 @@ TEST_CASE("of two heaps, each has its own totals, and the table those of both") 
   REQUIRE(table.heaps.size() == 2);
   const HeapCount& of_collector = table.heaps[0];
   const HeapCount& of_malloc = table.heaps[1];
-  CHECK(of_collector.kind == &kCollectorsHeap);
-  CHECK(of_malloc.kind == &kMallocsHeap);
+  CHECK(of_collector.kind == &boehm::kHeapKind);
+  CHECK(of_malloc.kind == &glibc::kHeapKind);
   CHECK(of_collector.objects == 5);
   CHECK(of_collector.bytes == 48 + 3 * 32 + 4096);
   CHECK(of_collector.in_use_bytes() == 65536 - 32768);

@@ -14,6 +14,7 @@
 #include "attach/base/sanitized.h"
 #include "report/format/write/gzip.h"
 #include "report/format/write/json_lines.h"
+#include "symbols/malloc/source.h"
 #include "symbols/unwind/stack_record.h"
 #include "tests/support/memory_sink.h"
 #include "tests/support/small_snapshot.h"
@@ -118,7 +119,7 @@ Snapshot with_every_kind_of_key() {
   build.snapshot.objects[0].heap = 1;
   build.snapshot.objects[1].heap = 1;
   build.snapshot.heaps.resize(2);
-  build.snapshot.heaps[1].name = snapshot::kMallocsHeap.name;
+  build.snapshot.heaps[1].name = glibc::kHeapKind.name;
   build.snapshot.heaps[1].heap_bytes = 135168;
   build.snapshot.header.marked_conservatively = {30, 1920};
   build.snapshot.roots.emplace_back().symbol = "CACHE";
@@ -187,7 +188,7 @@ TEST_CASE("an object's heap is found by its name, whichever heaps a saved snapsh
     REQUIRE(found);
     REQUIRE(found->heaps.size() == 1);
     CHECK(found->objects[0].heap == 0);
-    CHECK(&found->kind_of(found->objects[1]) == &snapshot::kMallocsHeap);
+    CHECK(&found->kind_of(found->objects[1]) == &glibc::kHeapKind);
   }
   SUBCASE("none") {
     const auto found = read_text(kHead + object + kB + kEnd);
@@ -206,8 +207,8 @@ TEST_CASE("a snapshot that was read is written again as the same bytes, plain an
   CHECK(plain->header.marked_conservatively->objects == 30);
   CHECK(plain->header.marked_conservatively->bytes == 1920);
   REQUIRE(plain->heaps.size() == 2);
-  CHECK(&plain->heaps[1].kind() == &snapshot::kMallocsHeap);
-  CHECK(&plain->kind_of(plain->objects[0]) == &snapshot::kMallocsHeap);
+  CHECK(&plain->heaps[1].kind() == &glibc::kHeapKind);
+  CHECK(&plain->kind_of(plain->objects[0]) == &glibc::kHeapKind);
   const auto packed = read_text(written(with_every_kind_of_key(), true));
   REQUIRE(packed);
   CHECK(written(*packed) == text);

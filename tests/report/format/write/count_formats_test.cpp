@@ -4,6 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/boehm/source.h"
+#include "symbols/malloc/source.h"
+
 namespace heapattach {
 
 using snapshot::CountTable;
@@ -45,8 +48,8 @@ TEST_CASE("the table ends in lines that add up to the heap") {
 
 TEST_CASE("of two heaps the table and the JSON have each one's totals, and both") {
   CountTable table = sample();
-  table.heaps = {{&snapshot::kCollectorsHeap, 1000, 48000, 20000, 99072, 31072},
-                 {&snapshot::kMallocsHeap, 2000, 32000, 0, 32000, 0}};
+  table.heaps = {{&boehm::kHeapKind, 1000, 48000, 20000, 99072, 31072},
+                 {&glibc::kHeapKind, 2000, 32000, 0, 32000, 0}};
   CHECK(format_count_table(table, {}) ==
         "rank  objects   bytes       %  type\n"
         "   1     1000   48000   48.00  Hash(String, Foo | Nil)\n"
@@ -199,8 +202,8 @@ TEST_CASE("OpenMetrics has a gauge for each number, and escapes what labels may 
 TEST_CASE("OpenMetrics has the totals of each of two heaps") {
   CountTable table = sample();
   CHECK(format_count_openmetrics(table).find("heap=") == std::string::npos);
-  table.heaps = {{&snapshot::kCollectorsHeap, 1000, 48000, 20000, 99072, 31072},
-                 {&snapshot::kMallocsHeap, 2000, 32000, 0, 32000, {}}};
+  table.heaps = {{&boehm::kHeapKind, 1000, 48000, 20000, 99072, 31072},
+                 {&glibc::kHeapKind, 2000, 32000, 0, 32000, {}}};
   const std::string text = format_count_openmetrics(table);
   for (const char* line : {"live_bytes{pid=\"4711\",heap=\"gc\"} 48000\n",
                            "live_bytes{pid=\"4711\",heap=\"malloc\"} 32000\n",

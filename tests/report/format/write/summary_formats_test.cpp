@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/malloc/source.h"
+
 using namespace heapattach;
 
 namespace {
@@ -19,7 +21,7 @@ snapshot::HeapAccount collectors() {
 
 snapshot::HeapAccount mallocs() {
   snapshot::HeapAccount heap;
-  heap.kind = &snapshot::kMallocsHeap;
+  heap.kind = &glibc::kHeapKind;
   heap.live = 64;
   heap.unreachable = 32;
   heap.fragmented = 24;

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace heapattach::heap {
+
+// A number about a heap that only one kind of heap has.
+struct Fact {
+  std::string_view key;    // in JSON
+  std::string_view words;  // the part of the free bytes that it counts; empty if none
+  std::uint64_t number = 0;
+};
+
+}  // namespace heapattach::heap

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "symbols/heap/kind.h"
+
+namespace heapattach::ruby {
+
+// The heap of Ruby's interpreter. A snapshot of it is a dump by the interpreter, or read from its
+// pages.
+inline constexpr heap::Kind kHeapKind{.name = "ruby",
+                                      .key = "ruby",
+                                      .owner = "the collector",
+                                      .no_memory = "memory by use is not available for Ruby"};
+
+}  // namespace heapattach::ruby
