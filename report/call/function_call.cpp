@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "attach/memory/live_memory.h"
 #include "inject/clone.h"
 #include "inject/clone_call.h"
 #include "inject/headroom.h"
@@ -14,6 +13,7 @@
 #include "report/call/call_value.h"
 #include "report/call/find_function.h"
 #include "report/call/pipe_drain.h"
+#include "report/collect/opened.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -178,12 +178,9 @@ class Calling {
 }  // namespace
 
 Result<CallReport> call_in_clone(const CallOptions& options) {
-  const Process process = HA_TRY(Process::open(options.request.pid));
-  const LiveMemory memory(process, HA_TRY(LiveMemory::open_mem(process)));
-  const MemoryMap map = HA_TRY(process.maps());
-  const Modules modules = HA_TRY(
-      Modules::load(process, memory, map, options.request.symbols, options.request.deadline));
-  const Functions functions = HA_TRY(find_functions(options, modules, map));
+  const auto target = HA_TRY(snapshot::Opened::open(options.request));
+  const Process& process = *target.process;
+  const Functions functions = HA_TRY(find_functions(options, target.modules, target.map));
   HA_TRY(options.request.deadline.check("looking for the function"));
   const CloneFacts facts = HA_TRY(clone_facts(process));
 
@@ -206,7 +203,7 @@ Result<CallReport> call_in_clone(const CallOptions& options) {
     if (const auto ended = clone.end(); !ended) options.request.note(ended.error().message());
   }
   // Only now: a forked worker does the rest.
-  explain_ending(options, modules, *outcome, given_up, report);
+  explain_ending(options, target.modules, *outcome, given_up, report);
   return report;
 }
 

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "attach/base/guardian.h"
-#include "attach/memory/live_memory.h"
 #include "attach/process/start_program.h"
 #include "inject/arch/stub.h"
 #include "inject/choose_thread.h"
@@ -21,6 +20,7 @@
 #include "report/call/call_value.h"
 #include "report/call/find_function.h"
 #include "report/call/safe_threads.h"
+#include "report/collect/opened.h"
 
 namespace heapattach {
 
@@ -227,19 +227,16 @@ class InProcess {
 }  // namespace
 
 Result<CallReport> call_in_process(const CallOptions& options) {
-  const Process process = HA_TRY(Process::open(options.request.pid));
-  const LiveMemory memory(process, HA_TRY(LiveMemory::open_mem(process)));
-  const MemoryMap map = HA_TRY(process.maps());
-  const Modules modules = HA_TRY(
-      Modules::load(process, memory, map, options.request.symbols, options.request.deadline));
-  const Functions functions = HA_TRY(find_functions(options, modules, map));
+  const auto target = HA_TRY(snapshot::Opened::open(options.request));
+  const Process& process = *target.process;
+  const Functions functions = HA_TRY(find_functions(options, target.modules, target.map));
   HA_TRY(options.request.deadline.check("looking for the function"));
   options.request.warn(
       fmt::format("{} is about to run in process {} itself, as if it were the program's "
                   "own: what it does there cannot be undone",
                   functions.name, process.pid()));
   const auto control = HA_TRY(PtraceControl::open(process));
-  return InProcess(options, process, modules, functions, *control).run();
+  return InProcess(options, process, target.modules, functions, *control).run();
 }
 
 }  // namespace heapattach
