@@ -59,7 +59,7 @@ std::string lock_of(const FiberSeen& fiber) {
   return describe_lock(fiber.wait);
 }
 std::string lock_of(const ThreadSeen& thread) {
-  return thread.awaited.empty() ? fmt::format("a {}", thread.awaited_kind) : thread.awaited;
+  return thread.wait.mutex.empty() ? fmt::format("a {}", thread.awaited_kind) : thread.wait.mutex;
 }
 
 template <class Seen>
@@ -79,7 +79,7 @@ std::string cycle_text(const std::vector<std::size_t>& cycle, const std::vector<
 }
 
 void add_cycles(const StackReport& report, Diagnosis& diagnosis) {
-  const auto of_thread = [&](std::size_t i) { return report.threads[i].waits_for; };
+  const auto of_thread = [&](std::size_t i) { return report.threads[i].wait.thread; };
   for (const auto& cycle : cycles_of(report.threads.size(), of_thread)) {
     for (const std::size_t thread : cycle) {
       diagnosis.finding_of_thread.try_emplace(thread, diagnosis.findings.size());
@@ -153,7 +153,7 @@ std::string examples(const StackReport& report) {
   for (std::size_t i = 0; i < report.fibers.size(); ++i) {
     const FiberSeen& fiber = report.fibers[i];
     if (!is_stuck(fiber)) continue;
-    alike[{fiber.function, describe_wait(report, fiber.wait)}].push_back(i);
+    alike[{fiber.function, describe_wait(report.fibers, fiber.wait)}].push_back(i);
   }
   std::string text;
   std::size_t shown = 0;
@@ -170,7 +170,7 @@ std::string examples(const StackReport& report) {
 }
 
 std::string doing_of(const StackReport& report, const Crowd& crowd) {
-  std::string text = describe_wait(report, report.fibers[crowd.example].wait);
+  std::string text = describe_wait(report.fibers, report.fibers[crowd.example].wait);
   return crowd.fibers > 1 ? in_plural(std::move(text)) : text;
 }
 
@@ -242,7 +242,8 @@ void add_busy_threads(const StackReport& report, Diagnosis& diagnosis) {
     if (thread.fiber) {
       diagnosis.finding_of_fiber.try_emplace(*thread.fiber, diagnosis.findings.size());
     }
-    const std::string function = thread.ruby ? thread.function : innermost_function(thread.stack);
+    const std::string function =
+        thread.ruby ? thread.function : innermost_function(named(report, thread.stack));
     std::string text = fmt::format(
         "busy: {} does not yield the CPU{}{}",
         thread.fiber
@@ -261,15 +262,16 @@ void add_busy_threads(const StackReport& report, Diagnosis& diagnosis) {
 void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
   std::map<std::size_t, std::size_t> waiting_for;
   for (const ThreadSeen& thread : report.threads) {
-    if (thread.waits_for) ++waiting_for[*thread.waits_for];
+    if (thread.wait.thread) ++waiting_for[*thread.wait.thread];
   }
   for (const auto& [owner, count] : waiting_for) {
     const ThreadSeen& thread = report.threads[owner];
-    if (thread.waits_for) continue;
-    diagnosis.remarks.push_back(fmt::format(
-        "{} for a lock that {} holds{}",
-        count == 1 ? "1 thread waits" : fmt::format("{} threads wait", count),
-        title_and_function(thread), thread.call.empty() ? "" : ", which is in " + thread.call));
+    if (thread.wait.thread) continue;
+    diagnosis.remarks.push_back(
+        fmt::format("{} for a lock that {} holds{}",
+                    count == 1 ? "1 thread waits" : fmt::format("{} threads wait", count),
+                    title_and_function(thread),
+                    thread.wait.call.empty() ? "" : ", which is in " + thread.wait.call));
   }
 }
 
@@ -278,12 +280,13 @@ void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
 void add_orphaned_mutexes(const StackReport& report, Diagnosis& diagnosis) {
   for (const ThreadSeen& thread : report.threads) {
     if (thread.gone_owner == 0) continue;
-    diagnosis.remarks.push_back(fmt::format(
-        "{} waits for {}, which thread {} locked; this process has no such thread",
-        title_and_function(thread),
-        thread.awaited.empty() ? fmt::format("a {}", thread.awaited_kind)
-                               : fmt::format("the {} {}", thread.awaited_kind, thread.awaited),
-        thread.gone_owner));
+    diagnosis.remarks.push_back(
+        fmt::format("{} waits for {}, which thread {} locked; this process has no such thread",
+                    title_and_function(thread),
+                    thread.wait.mutex.empty()
+                        ? fmt::format("a {}", thread.awaited_kind)
+                        : fmt::format("the {} {}", thread.awaited_kind, thread.wait.mutex),
+                    thread.gone_owner));
   }
 }
 
@@ -304,7 +307,7 @@ void add_held_up_fibers(const StackReport& report, Diagnosis& diagnosis) {
                                 : fmt::format("{} fibers wait", waiting.size());
     diagnosis.remarks.push_back(
         fmt::format("{} for {}, which {} holds, which {}", who, lock_of(report.fibers[waiting[0]]),
-                    title_and_function(owner), describe_wait(report, owner.wait)));
+                    title_and_function(owner), describe_wait(report.fibers, owner.wait)));
   }
 }
 

@@ -51,15 +51,15 @@ class Fibers {
     for (std::size_t i = 0; i < scene_.fibers.size(); ++i) add(i);
     name_contexts();
     name_holders();
-    report_.groups =
-        group_fibers(report_.fibers, records_, scene_.stacks, {scene_.modules, library_});
+    StackAdder stacks(scene_.stacks, {scene_.modules, library_}, report_);
+    report_.groups = group_fibers(report_.fibers, records_, stacks);
   }
 
  private:
   void add(std::size_t index) {
     const crystal::FiberStack& fiber = scene_.fibers[index];
     FiberSeen seen;
-    seen.address = fiber.object;
+    seen.address = fiber.object.value;
     seen.name = crystal::fiber_name(fiber, scene_.capture);
     // A literal lies outside of what was captured, and never changes.
     if (seen.name.empty()) seen.name = crystal::fiber_name(fiber, scene_.memory);
@@ -112,7 +112,7 @@ class Fibers {
       const auto found = by_thread_.find(threads[i].tid);
       if (found == by_thread_.end()) return nullptr;
       report_.threads[i].is_idle = looks_for_fibers(*found->second, scene_.stacks, library_) ||
-                                   is_in_event_loop(report_.threads[i].call);
+                                   is_in_event_loop(report_.threads[i].wait.call);
       return found->second;
     }
     return nullptr;

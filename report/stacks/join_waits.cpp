@@ -32,25 +32,6 @@ Scene scene_of(const snapshot::Target& target,
           .stacks = stacks};
 }
 
-void join_thread(ThreadSeen&& seen, snapshot::Thread& thread) {
-  thread.wait = {
-      .call = std::move(seen.call), .thread = seen.waits_for, .mutex = std::move(seen.awaited)};
-  thread.function = std::move(seen.function);
-  thread.fiber = seen.fiber;
-  thread.is_idle = seen.is_idle;
-  thread.finding = seen.finding;
-}
-
-void join_fiber(FiberSeen&& seen, snapshot::Fiber& fiber) {
-  fiber.wait = std::move(seen.wait);
-  fiber.function = std::move(seen.function);
-  fiber.context = std::move(seen.context);
-  fiber.is_of_runtime = seen.is_of_runtime;
-  fiber.thread = seen.thread;
-  fiber.of_thread = std::move(seen.of_thread);
-  fiber.finding = seen.finding;
-}
-
 // Whether only somebody with a reference to the awaited object can wake the fiber. The main fiber
 // may wait for a channel of its own, instead of sleeping for ever, so that the program does not
 // end.
@@ -125,10 +106,11 @@ void WaitJoiner::join(const snapshot::Target& target,
   snapshot.header.findings = std::move(report.findings);
   snapshot.header.remarks = std::move(report.remarks);
   for (std::size_t i = 0; i < snapshot.threads.size(); ++i) {
-    join_thread(std::move(report.threads.at(i)), snapshot.threads[i]);
+    snapshot.threads[i] = static_cast<snapshot::Thread&&>(report.threads.at(i));
+    snapshot.threads[i].stack.reset();  // one of the report's
   }
   for (std::size_t i = 0; i < snapshot.fibers.size(); ++i) {
-    join_fiber(std::move(report.fibers.at(i)), snapshot.fibers[i]);
+    snapshot.fibers[i] = static_cast<snapshot::Fiber&&>(report.fibers.at(i));
   }
 }
 

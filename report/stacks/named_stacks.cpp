@@ -73,46 +73,46 @@ std::string place_text(const unwind::Place& place) {
                      place.line);
 }
 
-NamedStack named(const unwind::StackRecord& record,
-                 const unwind::Stacks& stacks,
-                 const CodeSources& sources) {
-  NamedStack result;
-  result.left_out = record.left_out;
-  result.end = record.end;
-  for (std::size_t i = 0; i < record.frames.size(); ++i) {
-    if (record.left_out > 0 && i == record.left_out_behind) {
-      result.left_out_behind = result.frames.size();
-    }
-    const unwind::FrameRecord& frame = record.frames[i];
-    NamedFrame line;
-    line.pc = frame.pc;
-    line.found_by = frame.found_by;
-    const Module* const module = sources.modules.find(frame.pc);
-    if (module != nullptr) {
-      line.module = module->name();
-      line.offset = frame.pc.value - module->bias();
-    }
-    const auto places = stacks.places_of(frame.pc);
-    const bool is_in_program = module != nullptr && module->is_main_program();
-    line.may_be_own = is_in_program && (places.empty() || places.front().function.empty());
-    if (places.empty()) result.frames.push_back(line);
-    for (const unwind::Place& place : places) {
-      line.function = function_text(place);
-      line.file = place.file;
-      line.line = place.line;
-      line.column = place.column;
-      line.is_inlined = place.is_inlined;
-      line.is_own = is_own(place, module, sources.crystal);
-      result.frames.push_back(line);
-    }
+std::uint32_t StackAdder::add(const unwind::StackRecord& record) {
+  snapshot::Stack stack;
+  stack.left_out = record.left_out;
+  stack.left_out_behind = record.left_out_behind;
+  stack.end = record.end;
+  for (const unwind::FrameRecord& frame : record.frames) {
+    stack.frames.push_back({place_at(frame.pc), frame.found_by});
   }
-  return result;
+  report_.stacks.push_back(std::move(stack));
+  return static_cast<std::uint32_t>(report_.stacks.size() - 1);
+}
+
+std::uint32_t StackAdder::place_at(RemoteAddr pc) {
+  const auto [known, is_new] =
+      places_.try_emplace(pc.value, static_cast<std::uint32_t>(report_.places.size()));
+  if (!is_new) return known->second;
+  PlaceSeen& place = report_.places.emplace_back();
+  place.pc = pc.value;
+  const Module* const module = sources_.modules.find(pc);
+  if (module != nullptr) {
+    place.module = module->name();
+    place.offset = pc.value - module->bias();
+  }
+  const auto functions = from_.places_of(pc);
+  const bool is_in_program = module != nullptr && module->is_main_program();
+  place.may_be_own = is_in_program && (functions.empty() || functions.front().function.empty());
+  for (const unwind::Place& one : functions) {
+    snapshot::CodeLine line{function_text(one), one.file, one.line, one.column};
+    place.is_own.push_back(is_own(one, module, sources_.crystal));
+    place.inlined.push_back(std::move(line));
+  }
+  if (functions.empty()) return known->second;
+  place.at = std::move(place.inlined.back());
+  place.inlined.pop_back();
+  return known->second;
 }
 
 std::vector<FiberGroup> group_fibers(const std::vector<FiberSeen>& fibers,
                                      const std::vector<const unwind::StackRecord*>& records,
-                                     const unwind::Stacks& stacks,
-                                     const CodeSources& sources) {
+                                     StackAdder& stacks) {
   std::map<std::vector<std::uint64_t>, std::size_t> by_stack;
   std::vector<FiberGroup> groups;
   for (std::size_t i = 0; i < fibers.size(); ++i) {
@@ -125,7 +125,7 @@ std::vector<FiberGroup> group_fibers(const std::vector<FiberSeen>& fibers,
     const auto [at, is_new] = by_stack.try_emplace(std::move(key), groups.size());
     if (is_new) {
       groups.emplace_back();
-      if (records[i] != nullptr) groups.back().stack = named(*records[i], stacks, sources);
+      if (records[i] != nullptr) groups.back().stack = stacks.add(*records[i]);
     }
     groups[at->second].fibers.push_back(i);
   }

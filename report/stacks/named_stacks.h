@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
 #include "report/stacks/crystal_library.h"
 #include "report/stacks/stack_report.h"
 #include "symbols/elf/module.h"
@@ -19,10 +23,23 @@ struct CodeSources {
                                std::string_view file,
                                const CrystalLibrary& library);
 
-// The frames of a stack with the names of their functions and modules.
-[[nodiscard]] NamedStack named(const unwind::StackRecord& record,
-                               const unwind::Stacks& stacks,
-                               const CodeSources& sources);
+// Adds stacks to a report, with the names of their functions and modules. They share places.
+class StackAdder {
+ public:
+  StackAdder(const unwind::Stacks& from, const CodeSources& sources, StackReport& report)
+      : from_(from), sources_(sources), report_(report) {}
+
+  // The number of the stack in the report.
+  std::uint32_t add(const unwind::StackRecord& record);
+
+ private:
+  std::uint32_t place_at(RemoteAddr pc);
+
+  const unwind::Stacks& from_;
+  CodeSources sources_;
+  StackReport& report_;
+  std::unordered_map<std::uint64_t, std::uint32_t> places_;  // by instruction
+};
 
 // The innermost function on a stack that is the program's own.
 [[nodiscard]] std::optional<unwind::Place> own_place(const unwind::StackRecord& record,
@@ -40,8 +57,7 @@ struct CodeSources {
 [[nodiscard]] std::vector<FiberGroup> group_fibers(
     const std::vector<FiberSeen>& fibers,
     const std::vector<const unwind::StackRecord*>& records,
-    const unwind::Stacks& stacks,
-    const CodeSources& sources);
+    StackAdder& stacks);
 
 // The largest first, the runtime's own last.
 void sort_groups(const std::vector<FiberSeen>& fibers, std::vector<FiberGroup>& groups);

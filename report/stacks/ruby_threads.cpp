@@ -106,8 +106,8 @@ class Adding {
     ruby.suspended = thread.suspended;
     ruby.doing = doing_of(thread);
     if (thread.mutex != 0 && thread.mutex_owner && seen_[*thread.mutex_owner]) {
-      seen.waits_for = seen_[*thread.mutex_owner];
-      seen.awaited = fmt::format("Mutex {:#x}", thread.mutex);
+      seen.wait.thread = seen_[*thread.mutex_owner];
+      seen.wait.mutex = fmt::format("Mutex {:#x}", thread.mutex);
     }
     if (const ruby::Frame* own = own_frame(thread)) {
       seen.function = fmt::format("{} ({}:{})", own->function,
@@ -206,9 +206,9 @@ FiberWait wait_of(const ThreadSeen& thread) {
   FiberWait wait;
   if (!thread.ruby) return wait;
   const std::string_view doing = thread.ruby->doing;
-  if (!thread.awaited.empty()) {
+  if (!thread.wait.mutex.empty()) {
     wait.kind = WaitKind::Mutex;
-    wait.type = thread.awaited;
+    wait.type = thread.wait.mutex;
   } else if (doing.starts_with(kDescriptor)) {
     wait.kind = WaitKind::Io;
     wait.descriptor = doing.substr(kDescriptor.size());

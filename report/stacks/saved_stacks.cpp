@@ -51,6 +51,8 @@ class Saved {
     }
     report_.findings = header.findings;
     report_.remarks = header.remarks;
+    report_.stacks = snapshot_.stacks;
+    for (const snapshot::Place& place : snapshot_.places) add(place);
     for (const snapshot::Thread& thread : snapshot_.threads) add(thread);
     if (header.runtime == "ruby") {
       for (const snapshot::Fiber& fiber : snapshot_.fibers) add_to_ruby_thread(fiber);
@@ -65,32 +67,12 @@ class Saved {
  private:
   void add(const snapshot::Thread& thread) {
     ThreadSeen& seen = report_.threads.emplace_back();
-    seen.tid = thread.tid;
+    static_cast<snapshot::Thread&>(seen) = thread;
     seen.tid_in_target = thread.tid;
-    seen.name = thread.name;
-    seen.state = thread.state;
-    seen.call = thread.wait.call;
-    seen.waits_for = thread.wait.thread;
-    seen.awaited = thread.wait.mutex;
-    seen.function = thread.function;
-    seen.fiber = thread.fiber;
-    seen.is_idle = thread.is_idle;
-    seen.finding = thread.finding;
-    if (thread.stack) seen.stack = named(snapshot_.stacks[*thread.stack]);
   }
 
   void add(const snapshot::Fiber& fiber) {
-    FiberSeen& seen = report_.fibers.emplace_back();
-    seen.address = RemoteAddr{fiber.address};
-    seen.name = fiber.name;
-    seen.is_of_runtime = fiber.is_of_runtime;
-    seen.is_own = !fiber.function.empty();
-    seen.context = fiber.context;
-    seen.of_thread = fiber.of_thread;
-    seen.thread = fiber.thread;
-    seen.function = fiber.function;
-    seen.wait = fiber.wait;
-    seen.finding = fiber.finding;
+    report_.fibers.push_back({fiber, !fiber.function.empty()});
   }
 
   // Adds a fiber that save_stacks() made from a Ruby thread's fibers.
@@ -106,7 +88,8 @@ class Saved {
       RubySeen& ruby = *seen.ruby;
       if (ruby.fibers.empty() && !is_suspended) {
         ruby.name = fiber.name;
-        if (fiber.wait.kind != WaitKind::Unknown) ruby.doing = describe_wait(report_, fiber.wait);
+        const bool is_known = fiber.wait.kind != WaitKind::Unknown;
+        if (is_known) ruby.doing = describe_wait(report_.fibers, fiber.wait);
       }
       (is_suspended ? ruby.suspended : ruby.fibers).push_back(ruby_stack(fiber));
       return;
@@ -138,10 +121,7 @@ class Saved {
       const auto& stack = snapshot_.fibers[i].stack;
       const std::uint32_t key = stack ? *stack : static_cast<std::uint32_t>(-1);
       const auto [at, is_new] = by_stack.try_emplace(key, report_.groups.size());
-      if (is_new) {
-        report_.groups.emplace_back();
-        if (stack) report_.groups.back().stack = named(snapshot_.stacks[*stack]);
-      }
+      if (is_new) report_.groups.push_back({{}, stack});
       report_.groups[at->second].fibers.push_back(i);
     }
     sort_groups(report_.fibers, report_.groups);
@@ -153,7 +133,7 @@ class Saved {
         std::any_of(report_.fibers.begin(), report_.fibers.end(),
                     [](const auto& fiber) { return fiber.wait.kind != WaitKind::Unknown; }) ||
         std::any_of(report_.threads.begin(), report_.threads.end(), [](const auto& thread) {
-          return !thread.call.empty() || (thread.ruby && !thread.ruby->doing.empty());
+          return !thread.wait.call.empty() || (thread.ruby && !thread.ruby->doing.empty());
         });
     const bool all_run = report_.fibers.empty() &&
                          std::all_of(report_.threads.begin(), report_.threads.end(),
@@ -168,39 +148,13 @@ class Saved {
     }
   }
 
-  [[nodiscard]] NamedStack named(const snapshot::Stack& stack) const {
-    NamedStack result;
-    result.left_out = stack.left_out;
-    result.end = stack.end;
-    for (std::size_t i = 0; i < stack.frames.size(); ++i) {
-      if (stack.left_out > 0 && i == stack.left_out_behind) {
-        result.left_out_behind = result.frames.size();
-      }
-      const snapshot::Place& place = snapshot_.places[stack.frames[i].place];
-      for (const CodeLine& line : place.inlined) {
-        result.frames.push_back(frame_of(place, line, stack.frames[i].found_by));
-        result.frames.back().is_inlined = true;
-      }
-      result.frames.push_back(frame_of(place, place.at, stack.frames[i].found_by));
-    }
-    return result;
-  }
-
-  [[nodiscard]] NamedFrame frame_of(const snapshot::Place& place,
-                                    const CodeLine& line,
-                                    unwind::FoundBy found_by) const {
-    NamedFrame frame;
-    frame.function = line.function;
-    frame.file = line.file;
-    frame.line = line.line;
-    frame.column = line.column;
-    frame.pc = RemoteAddr{place.pc};
-    frame.module = place.module;
-    frame.offset = place.offset;
-    frame.found_by = found_by;
-    frame.is_own = own_code_.is_own(place, line);
-    frame.may_be_own = line.function.empty() && own_code_.is_in_program(place);
-    return frame;
+  void add(const snapshot::Place& place) {
+    PlaceSeen& seen = report_.places.emplace_back();
+    static_cast<snapshot::Place&>(seen) = place;
+    const CodeLine& innermost = place.inlined.empty() ? place.at : place.inlined.front();
+    seen.may_be_own = innermost.function.empty() && own_code_.is_in_program(place);
+    for (const CodeLine& line : place.inlined) seen.is_own.push_back(own_code_.is_own(place, line));
+    seen.is_own.push_back(own_code_.is_own(place, place.at));
   }
 
   const Snapshot& snapshot_;
@@ -211,20 +165,25 @@ class Saved {
 // The way back: a report into a snapshot.
 class Saving {
  public:
-  explicit Saving(Snapshot& snapshot) : snapshot_(snapshot) {}
+  Saving(const StackReport& report, Snapshot& snapshot)
+      : report_(report),
+        snapshot_(snapshot),
+        first_stack_(static_cast<std::uint32_t>(snapshot.stacks.size())) {
+    const auto first_place = static_cast<std::uint32_t>(snapshot.places.size());
+    snapshot.places.insert(snapshot.places.end(), report.places.begin(), report.places.end());
+    for (snapshot::Stack stack : report.stacks) {
+      for (snapshot::Frame& frame : stack.frames) frame.place += first_place;
+      snapshot.stacks.push_back(std::move(stack));
+    }
+  }
 
   void add(const ThreadSeen& seen) {
     const std::size_t number = snapshot_.threads.size();
-    snapshot::Thread& thread = snapshot_.threads.emplace_back();
-    thread.tid = seen.tid;
-    thread.name = seen.name;
-    thread.state = seen.state;
-    thread.wait.call = seen.call;
-    thread.wait.thread = seen.waits_for;
-    thread.wait.mutex = seen.awaited;
-    thread.function = seen.function;
-    thread.finding = seen.finding;
-    if (!seen.stack.frames.empty()) thread.stack = add(seen.stack);
+    snapshot_.threads.push_back(seen);
+    snapshot::Thread& thread = snapshot_.threads.back();
+    thread.fiber.reset();  // the report's fibers are not saved
+    const bool has_frames = thread.stack && !report_.stacks.at(*thread.stack).frames.empty();
+    thread.stack = has_frames ? std::optional(*thread.stack + first_stack_) : std::nullopt;
     if (!seen.ruby) return;
     if (!seen.ruby->fibers.empty()) thread.fiber = snapshot_.fibers.size();
     bool is_first = true;
@@ -242,32 +201,6 @@ class Saving {
   }
 
  private:
-  std::uint32_t add(const NamedStack& named) {
-    snapshot::Stack stack;
-    stack.left_out = named.left_out;
-    stack.end = named.end;
-    std::vector<CodeLine> inlined;
-    for (std::size_t i = 0; i < named.frames.size(); ++i) {
-      const NamedFrame& frame = named.frames[i];
-      if (i == named.left_out_behind) {
-        stack.left_out_behind = static_cast<std::uint32_t>(stack.frames.size());
-      }
-      CodeLine line{frame.function, frame.file, frame.line, frame.column};
-      if (frame.is_inlined) {
-        inlined.push_back(std::move(line));
-        continue;
-      }
-      snapshot::Place place;
-      place.pc = frame.pc.value;
-      place.at = std::move(line);
-      place.inlined = std::exchange(inlined, {});
-      place.module = frame.module;
-      place.offset = frame.offset;
-      stack.frames.push_back({add(std::move(place)), frame.found_by});
-    }
-    return keep(std::move(stack));
-  }
-
   snapshot::Fiber& add(const ruby::FiberStack& of_fiber) {
     snapshot::Stack stack;
     stack.left_out = of_fiber.left_out;
@@ -293,7 +226,9 @@ class Saving {
     return static_cast<std::uint32_t>(snapshot_.stacks.size() - 1);
   }
 
+  const StackReport& report_;
   Snapshot& snapshot_;
+  std::uint32_t first_stack_;  // of the report's, in the snapshot
 };
 
 }  // namespace
@@ -302,7 +237,7 @@ void save_stacks(const StackReport& report, Snapshot& snapshot) {
   snapshot.threads.clear();
   snapshot.header.findings = report.findings;
   snapshot.header.remarks = report.remarks;
-  Saving saving(snapshot);
+  Saving saving(report, snapshot);
   for (const ThreadSeen& thread : report.threads) saving.add(thread);
 }
 

@@ -28,7 +28,10 @@ namespace {
 class Joining {
  public:
   explicit Joining(const Scene& scene)
-      : scene_(scene), library_(CrystalLibrary::of(scene.stacks)), descriptors_(scene.process) {
+      : scene_(scene),
+        library_(CrystalLibrary::of(scene.stacks)),
+        stacks_(scene.stacks, {scene.modules, library_}, report_),
+        descriptors_(scene.process) {
     for (const unwind::StackRecord& record : scene.stacks.stacks) {
       if (record.thread != 0) by_thread_.emplace(record.thread, &record);
     }
@@ -80,20 +83,19 @@ class Joining {
       seen.load = load_between(*before, *after, scene_.pause);
     }
     if (const auto record = by_thread_.find(thread.tid); record != by_thread_.end()) {
-      const CodeSources sources{scene_.modules, library_};
-      seen.stack = named(*record->second, scene_.stacks, sources);
-      const auto own = own_place(*record->second, scene_.stacks, sources);
+      seen.stack = stacks_.add(*record->second);
+      const auto own = own_place(*record->second, scene_.stacks, {scene_.modules, library_});
       if (own) seen.function = place_text(*own);
     }
     std::optional<LockOwner> owner;
     seen.is_of_kernel = thread.registers && is_kernel_worker(*thread.registers);
     if (thread.registers && !seen.is_of_kernel) {
       if (const auto call = call_of(*thread.registers, scene_.modules)) {
-        seen.call = describe(*call, scene_.capture, descriptors_, scene_.monotonic);
-        owner = owner_of_awaited_lock(*call, seen.stack, scene_.capture);
+        seen.wait.call = describe(*call, scene_.capture, descriptors_, scene_.monotonic);
+        owner = owner_of_awaited_lock(*call, named(report_, seen.stack), scene_.capture);
         if (owner) {
           seen.awaited_kind = owner->kind;
-          seen.awaited = name_of_data(owner->lock);
+          seen.wait.mutex = name_of_data(owner->lock);
         }
       }
     }
@@ -111,7 +113,7 @@ class Joining {
         if (owners_[i]->is_private) report_.threads[i].gone_owner = owners_[i]->thread;
         continue;
       }
-      report_.threads[i].waits_for = static_cast<std::size_t>(owner - report_.threads.begin());
+      report_.threads[i].wait.thread = static_cast<std::size_t>(owner - report_.threads.begin());
     }
   }
 
@@ -127,10 +129,11 @@ class Joining {
 
   const Scene& scene_;
   CrystalLibrary library_;
+  StackReport report_;
+  StackAdder stacks_;
   Descriptors descriptors_;
   std::unordered_map<pid_t, const unwind::StackRecord*> by_thread_;
   std::vector<std::optional<LockOwner>> owners_;  // of what the threads wait for
-  StackReport report_;
 };
 
 }  // namespace

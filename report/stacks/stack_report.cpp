@@ -33,28 +33,64 @@ std::string awaited_text(const FiberWait& wait, const snapshot::WaitKindRow& kin
   return {};
 }
 
-std::string wait_text(const StackReport& report, const FiberWait& wait) {
+std::string wait_text(const FiberWait& wait, const snapshot::Fiber* owner) {
   const snapshot::WaitKindRow& kind = snapshot::wait_kind(wait.kind);
   std::string text = std::string(kind.words) + awaited_text(wait, kind);
-  if (wait.kind == WaitKind::Mutex && wait.owner && *wait.owner < report.fibers.size()) {
-    text += ", which " + title_of(report.fibers[*wait.owner]) + " holds";
+  if (wait.kind == WaitKind::Mutex && owner != nullptr) {
+    text += ", which " + title_of(*owner) + " holds";
   }
   return text;
 }
 
+NamedFrame frame_of(const PlaceSeen& place, std::size_t line, unwind::FoundBy found_by) {
+  const bool is_inlined = line < place.inlined.size();
+  const snapshot::CodeLine& code = is_inlined ? place.inlined[line] : place.at;
+  NamedFrame frame;
+  frame.function = code.function;
+  frame.file = code.file;
+  frame.line = code.line;
+  frame.column = code.column;
+  frame.is_inlined = is_inlined;
+  frame.pc = RemoteAddr{place.pc};
+  frame.module = place.module;
+  frame.offset = place.offset;
+  frame.found_by = found_by;
+  frame.is_own = line < place.is_own.size() && place.is_own[line];
+  frame.may_be_own = place.may_be_own;
+  return frame;
+}
+
 }  // namespace
 
-std::string title_of(const ThreadSeen& thread) {
+NamedStack named(const StackReport& report, std::optional<std::uint32_t> stack) {
+  NamedStack result;
+  if (!stack) return result;
+  const snapshot::Stack& from = report.stacks.at(*stack);
+  result.left_out = from.left_out;
+  result.end = from.end;
+  for (std::size_t i = 0; i < from.frames.size(); ++i) {
+    if (from.left_out > 0 && i == from.left_out_behind) {
+      result.left_out_behind = result.frames.size();
+    }
+    const PlaceSeen& place = report.places.at(from.frames[i].place);
+    for (std::size_t line = 0; line <= place.inlined.size(); ++line) {
+      result.frames.push_back(frame_of(place, line, from.frames[i].found_by));
+    }
+  }
+  return result;
+}
+
+std::string title_of(const snapshot::Thread& thread) {
   return fmt::format("thread {}{}{}", thread.tid, thread.name.empty() ? "" : " ", thread.name);
 }
 
-std::string title_of(const FiberSeen& fiber) {
+std::string title_of(const snapshot::Fiber& fiber) {
   return "fiber " + name_of(fiber);
 }
 
-std::string name_of(const FiberSeen& fiber) {
-  std::string title =
-      fiber.name.empty() ? fmt::format("{}", fiber.address) : fmt::format("\"{}\"", fiber.name);
+std::string name_of(const snapshot::Fiber& fiber) {
+  std::string title = fiber.name.empty() ? fmt::format("{}", RemoteAddr{fiber.address})
+                                         : fmt::format("\"{}\"", fiber.name);
   if (!fiber.of_thread.empty()) title += " of thread " + fiber.of_thread;
   const bool is_default = fiber.context.empty() || fiber.context == kDefaultContext;
   if (!is_default && !fiber.is_of_runtime && fiber.context != fiber.name) {
@@ -74,8 +110,8 @@ std::string in_plural(std::string wait) {
   return wait;
 }
 
-std::string describe_wait(const StackReport& report, const FiberWait& wait) {
-  std::string text = wait_text(report, wait);
+std::string describe_wait(const FiberWait& wait, const snapshot::Fiber* owner) {
+  std::string text = wait_text(wait, owner);
   if (wait.left) {
     text += fmt::format(", {:.1f} s left", static_cast<double>(wait.left->count()) / 1000);
   }

@@ -9,13 +9,19 @@
 #include <sys/types.h>
 
 #include "attach/base/remote_addr.h"
-#include "report/model/waits.h"
+#include "report/model/model.h"
 #include "symbols/ruby/threads.h"
 #include "symbols/unwind/stack_record.h"
 
 // The result of --stacks as plain values: made by take_stacks(), read by the writers of its
 // formats.
 namespace heapattach::stacks {
+
+// A place in code as a snapshot has it, and whose code it is.
+struct PlaceSeen : snapshot::Place {
+  std::vector<bool> is_own{};  // of the program itself: each of `inlined`, then `at`
+  bool may_be_own = false;     // in the program itself, but its function is unknown
+};
 
 // A function of a stack. Inlined ones have the instruction of the enclosing one.
 struct NamedFrame {
@@ -32,6 +38,7 @@ struct NamedFrame {
   bool may_be_own = false;  // in the program itself, but its function is unknown
 };
 
+// A stack with one frame for each function, also for inlined ones.
 struct NamedStack {
   std::vector<NamedFrame> frames;   // innermost first
   std::uint64_t left_out = 0;       // in the middle of a very deep stack,
@@ -48,51 +55,34 @@ struct RubySeen {
   std::vector<ruby::FiberStack> suspended;  // as well
 };
 
-struct ThreadSeen {
-  pid_t tid = 0;
+// A thread as a snapshot has it, and what is not saved. Its stack is one of the report's.
+struct ThreadSeen : snapshot::Thread {
   pid_t tid_in_target = 0;  // in its own pid namespace
-  std::string name;
-  char state = '?';
   std::string wait_channel;
-  std::string call;  // "read(5: pipe)"; empty: none
   std::chrono::nanoseconds processor_time{};
   // The share of a processor used during the observation; nothing if unknown.
   std::optional<double> load;
-  bool is_busy = false;                  // it ran, or waited for a processor, at each observation
-  bool is_readable = true;               // false: it could not be stopped, and has no stack here
-  bool is_of_kernel = false;             // it runs no code of the program, and has no stack
-  std::optional<std::size_t> waits_for;  // the thread that holds the lock that it waits for
-  pid_t gone_owner = 0;  // the thread that ended without unlocking that lock; 0: none did
-  std::string awaited;   // the name of that lock; empty: not known
-  std::string_view awaited_kind = "mutex";  // or "read-write lock"
-  std::string function;                     // of the program, in which it is
-  std::optional<std::size_t> fiber;         // that is on it
-  bool is_idle = false;                     // that fiber waits; the thread looks for another one
-  std::optional<std::size_t> finding;       // of the report's findings: one that it is part of
+  bool is_busy = false;       // it ran, or waited for a processor, at each observation
+  bool is_readable = true;    // false: it could not be stopped, and has no stack here
+  bool is_of_kernel = false;  // it runs no code of the program, and has no stack
+  // The thread that ended without unlocking the lock that this one waits for; 0: none did.
+  pid_t gone_owner = 0;
+  std::string_view awaited_kind = "mutex";  // of that lock; or "read-write lock"
   std::optional<RubySeen> ruby{};
-  NamedStack stack;
 };
 
 using snapshot::FiberWait;
 using snapshot::WaitKind;
 
-struct FiberSeen {
-  RemoteAddr address;
-  std::string name;
-  bool is_of_runtime = false;  // every Crystal program has it
-  bool is_own = true;          // runs code of the program, not only the library's
-  std::string context;         // its execution context; empty: unknown
-  std::string of_thread;       // the thread whose own fiber it is: "4711 SYSMON"; empty: none
-  std::optional<std::size_t> thread;  // the thread that it is on
-  std::string function;  // the program's own function that it is in: "Blog.publish (blog.cr:34)"
-  FiberWait wait;
-  std::optional<std::size_t> finding;  // as a thread's
+// A fiber as a snapshot has it. A group has its stack.
+struct FiberSeen : snapshot::Fiber {
+  bool is_own = true;  // runs code of the program, not only the library's
 };
 
 // Fibers with the same stack.
 struct FiberGroup {
   std::vector<std::size_t> fibers;
-  NamedStack stack;
+  std::optional<std::uint32_t> stack;  // one of the report's
 };
 
 // The end of a process, as its core file shows it.
@@ -122,20 +112,32 @@ struct StackReport {
   std::vector<std::string> remarks;   // possibly normal facts: one line each
   std::vector<ThreadSeen> threads;
   std::vector<FiberSeen> fibers;
-  std::vector<FiberGroup> groups;     // largest first, the runtime's own last
+  std::vector<FiberGroup> groups;  // largest first, the runtime's own last
+  std::vector<snapshot::Stack> stacks;
+  std::vector<PlaceSeen> places;      // of the frames in `stacks`
   std::vector<std::string> warnings;  // what is missing, and why
   bool is_partial = false;            // more than names is missing
 };
 
+// The functions of one of the report's stacks; no frames if there is none.
+[[nodiscard]] NamedStack named(const StackReport& report, std::optional<std::uint32_t> stack);
+
 // The name of a thread or fiber in a line of text: "thread 4711 worker", "fiber \"acceptor\"",
 // "fiber \"main\" of thread 4712 SYSMON".
-[[nodiscard]] std::string title_of(const ThreadSeen& thread);
-[[nodiscard]] std::string title_of(const FiberSeen& fiber);
+[[nodiscard]] std::string title_of(const snapshot::Thread& thread);
+[[nodiscard]] std::string title_of(const snapshot::Fiber& fiber);
 // The fiber's name without the word "fiber".
-[[nodiscard]] std::string name_of(const FiberSeen& fiber);
+[[nodiscard]] std::string name_of(const snapshot::Fiber& fiber);
 
 // The wait of a fiber, as the end of a sentence: "waits to receive from Channel(Int32) 0x7f…".
-[[nodiscard]] std::string describe_wait(const StackReport& report, const FiberWait& wait);
+// `owner` is the fiber that owns the mutex; null if none is known.
+[[nodiscard]] std::string describe_wait(const FiberWait& wait, const snapshot::Fiber* owner);
+// The same for a wait of one of `fibers`: those of a report, or of a snapshot.
+template <class Fibers>
+std::string describe_wait(const Fibers& fibers, const FiberWait& wait) {
+  const bool has_owner = wait.owner && *wait.owner < fibers.size();
+  return describe_wait(wait, has_owner ? &fibers[*wait.owner] : nullptr);
+}
 // The same words for several fibers: "wait to receive from Channel(Int32) 0x7f…".
 [[nodiscard]] std::string in_plural(std::string wait);
 

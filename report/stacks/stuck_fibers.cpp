@@ -124,11 +124,9 @@ std::string who(const Snapshot& snapshot, const std::vector<std::size_t>& alike)
   const snapshot::Fiber& first = snapshot.fibers[alike.front()];
   const std::string in = first.function.empty() ? std::string() : " in " + first.function;
   if (alike.size() > 1) return fmt::format("{} fibers{}", alike.size(), in);
-  FiberSeen seen;
-  seen.address = RemoteAddr{first.address};
-  seen.name = first.name;
-  seen.of_thread = first.of_thread;
-  return title_of(seen) + in;
+  snapshot::Fiber shown = first;
+  shown.context.clear();
+  return title_of(shown) + in;
 }
 
 }  // namespace
@@ -150,7 +148,7 @@ void add_stuck_fibers(Snapshot& snapshot, std::span<const std::size_t> stuck) {
     FiberWait kind;
     kind.kind = fiber.wait.kind;
     kind.type = fiber.wait.type;
-    alike[{fiber.function, describe_wait({}, kind)}].push_back(number);
+    alike[{fiber.function, describe_wait(kind, nullptr)}].push_back(number);
   }
   std::string text = fmt::format(
       "deadlock: {} for objects that nothing else can reach, and will never run again: ",
@@ -162,7 +160,7 @@ void add_stuck_fibers(Snapshot& snapshot, std::span<const std::size_t> stuck) {
       break;
     }
     const std::string wait = fibers.size() == 1
-                                 ? describe_wait({}, snapshot.fibers[fibers.front()].wait)
+                                 ? describe_wait(snapshot.fibers[fibers.front()].wait, nullptr)
                                  : in_plural(what.second);
     text += fmt::format("{}{} {}", shown == 1 ? "" : "; ", who(snapshot, fibers), wait);
   }

@@ -117,9 +117,8 @@ void put_texts(HtmlJson& json, std::string_view name, const std::vector<std::str
 }  // namespace
 
 void put_html_stacks(HtmlJson& json, const Snapshot& snapshot, const HtmlView& view) {
-  const stacks::StackReport report = stacks::saved_stacks(snapshot);
-  put_texts(json, "findings", report.findings);
-  put_texts(json, "remarks", report.remarks);
+  put_texts(json, "findings", snapshot.header.findings);
+  put_texts(json, "remarks", snapshot.header.remarks);
   StackNumbers numbers;
   auto of_threads = by_id(view.threads);
   const auto tid = [](const snapshot::Thread& one) { return static_cast<std::uint64_t>(one.tid); };
@@ -133,7 +132,7 @@ void put_html_stacks(HtmlJson& json, const Snapshot& snapshot, const HtmlView& v
     json.text("call", thread->wait.call);
     if (thread->wait.thread) {
       json.text("waits",
-                "waits for a mutex of " + stacks::title_of(report.threads[*thread->wait.thread]));
+                "waits for a mutex of " + stacks::title_of(snapshot.threads[*thread->wait.thread]));
     }
     if (thread->finding) json.number("finding", *thread->finding);
     numbers.put_number(json, thread->stack);
@@ -150,7 +149,7 @@ void put_html_stacks(HtmlJson& json, const Snapshot& snapshot, const HtmlView& v
     json.text("address", fmt::format("{:#x}", fiber->address));
     json.text("name", fiber->name);
     if (fiber->wait.kind != stacks::WaitKind::Unknown) {
-      json.text("waits", stacks::describe_wait(report, fiber->wait));
+      json.text("waits", stacks::describe_wait(snapshot.fibers, fiber->wait));
     }
     if (fiber->finding) json.number("finding", *fiber->finding);
     numbers.put_number(json, fiber->stack);

@@ -65,10 +65,10 @@ std::string format_stacks_folded(const stacks::StackReport& report) {
     const std::string owner = fmt::format("thread {}", thread.name);
     const bool is_ruby = thread.ruby && !thread.ruby->fibers.empty();
     ++lines[is_ruby ? folded(program, owner, thread.ruby->fibers)
-                    : folded(program, owner, thread.stack)];
+                    : folded(program, owner, named(report, thread.stack))];
   }
   for (const stacks::FiberGroup& group : report.groups) {
-    lines[folded(program, "fibers", group.stack)] += group.fibers.size();
+    lines[folded(program, "fibers", named(report, group.stack))] += group.fibers.size();
   }
   std::string out;
   for (const auto& [line, count] : lines) out += fmt::format("{} {}\n", line, count);

@@ -135,24 +135,24 @@ JsonRecord thread_record(const StackReport& report, const ThreadSeen& thread) {
   record.text_unless_empty("name", thread.name);
   if (!report.core) record.text("state", {&thread.state, 1});
   record.text_unless_empty("wait_channel", thread.wait_channel);
-  record.text_unless_empty("call", thread.call);
+  record.text_unless_empty("call", thread.wait.call);
   if (!report.core && !report.saved) {
     record.raw("cpu_s", decimal(std::chrono::duration<double>(thread.processor_time).count()));
   }
   if (thread.load) record.raw("load", fmt::format("{:.2f}", *thread.load));
   if (thread.gone_owner != 0) record.number("waits_for_gone_thread", thread.gone_owner);
-  if (thread.waits_for) {
-    record.number("waits_for_thread", report.threads.at(*thread.waits_for).tid);
+  if (thread.wait.thread) {
+    record.number("waits_for_thread", report.threads.at(*thread.wait.thread).tid);
   }
-  record.text_unless_empty("awaited", thread.awaited);
+  record.text_unless_empty("awaited", thread.wait.mutex);
   record.text_unless_empty("own_function", thread.function);
-  if (thread.fiber) record.address("fiber", report.fibers.at(*thread.fiber).address.value);
+  if (thread.fiber) record.address("fiber", report.fibers.at(*thread.fiber).address);
   if (thread.is_idle) record.boolean("idle", true);
   record.number("finding", thread.finding);
   if (!thread.is_readable) record.boolean("readable", false);
   if (thread.is_of_kernel) record.boolean("kernel", true);
   if (thread.ruby) record.object("ruby", ruby_record(*thread.ruby));
-  add_stack(thread.stack, record);
+  add_stack(named(report, thread.stack), record);
   return record;
 }
 
@@ -160,7 +160,7 @@ JsonRecord fiber_record(const StackReport& report,
                         const FiberSeen& fiber,
                         std::optional<std::size_t> group) {
   JsonRecord record;
-  record.address("address", fiber.address.value);
+  record.address("address", fiber.address);
   record.text_unless_empty("name", fiber.name);
   record.text_unless_empty("context", fiber.context);
   record.text_unless_empty("of_thread", fiber.of_thread);
@@ -173,7 +173,7 @@ JsonRecord fiber_record(const StackReport& report,
   record.text_unless_empty("holder", fiber.wait.holder);
   if (fiber.wait.process) record.number("process", *fiber.wait.process);
   record.text_unless_empty("descriptor", fiber.wait.descriptor);
-  if (fiber.wait.owner) record.address("owner", report.fibers.at(*fiber.wait.owner).address.value);
+  if (fiber.wait.owner) record.address("owner", report.fibers.at(*fiber.wait.owner).address);
   if (fiber.wait.left) {
     record.raw("left_s", decimal(static_cast<double>(fiber.wait.left->count()) / 1000));
   }
@@ -225,7 +225,7 @@ std::string format_stacks_json(const StackReport& report) {
   for (const stacks::FiberGroup& group : report.groups) {
     JsonRecord inner;
     inner.number("fibers", group.fibers.size());
-    add_stack(group.stack, inner);
+    add_stack(named(report, group.stack), inner);
     record.item(std::move(inner));
   }
   record.close_list();

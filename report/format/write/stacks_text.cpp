@@ -218,7 +218,8 @@ void add_ruby(const stacks::RubySeen& ruby, Text& text) {
 void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text) {
   std::string head = title_of(thread);
   if (!report.core) head += fmt::format(", {}", words_for_state(thread.state));
-  if (!thread.call.empty()) head += fmt::format("{} in {}", report.core ? "," : "", thread.call);
+  if (!thread.wait.call.empty())
+    head += fmt::format("{} in {}", report.core ? "," : "", thread.wait.call);
   if (!thread.wait_channel.empty()) head += fmt::format(" [{}]", thread.wait_channel);
   const double seconds = std::chrono::duration<double>(thread.processor_time).count();
   const bool has_times = !report.core && !report.saved;
@@ -231,9 +232,9 @@ void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text)
   }
   if (thread.ruby) {
     add_ruby(*thread.ruby, text);
-  } else if (thread.waits_for) {
+  } else if (thread.wait.thread) {
     text.line(fmt::format("  waits for a {} of {}", thread.awaited_kind,
-                          title_of(report.threads.at(*thread.waits_for))));
+                          title_of(report.threads.at(*thread.wait.thread))));
   }
   if (thread.gone_owner != 0) {
     text.line(fmt::format("  waits for a {} of thread {}, which no longer exists",
@@ -241,14 +242,14 @@ void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text)
   }
   if (thread.fiber) {
     const FiberSeen& fiber = report.fibers.at(*thread.fiber);
-    text.line(
-        fmt::format("  on it: {}, which {}", title_of(fiber), describe_wait(report, fiber.wait)));
+    text.line(fmt::format("  on it: {}, which {}", title_of(fiber),
+                          describe_wait(report.fibers, fiber.wait)));
   }
   if (!thread.is_readable) text.line("  could not be stopped: its stack is unknown");
   if (thread.is_of_kernel) {
     text.line("  a kernel thread (io_uring), which runs no code of the program");
   }
-  text.stack(thread.stack);
+  text.stack(named(report, thread.stack));
 }
 
 // How the process was read, and what is therefore missing.
@@ -313,7 +314,7 @@ void add_waits(const StackReport& report, const FiberGroup& group, Text& text) {
   for (const std::size_t index : group.fibers) {
     snapshot::FiberWait wait = report.fibers[index].wait;
     const auto left = std::exchange(wait.left, std::nullopt);
-    waits[{describe_wait(report, wait), left.has_value()}].add(
+    waits[{describe_wait(report.fibers, wait), left.has_value()}].add(
         left.value_or(std::chrono::milliseconds(0)));
   }
   std::vector<std::pair<std::size_t, std::string>> most;
@@ -350,7 +351,7 @@ std::string format_stacks_text(const StackReport& report, const TextStyle& style
     text.line(fmt::format("{} {}", plural(group.fibers.size(), "fiber"), names_of(report, group)),
               kBold);
     add_waits(report, group, text);
-    text.stack(group.stack);
+    text.stack(named(report, group.stack));
   }
   return text.take();
 }

@@ -9,7 +9,7 @@ namespace {
 ThreadSeen thread(pid_t tid, std::optional<std::size_t> waits_for = {}) {
   ThreadSeen seen;
   seen.tid = tid;
-  seen.waits_for = waits_for;
+  seen.wait.thread = waits_for;
   return seen;
 }
 
@@ -47,7 +47,7 @@ TEST_CASE("threads that wait for each other's mutexes are called a deadlock, wit
   StackReport report;
   report.threads = {thread(10, 1), thread(11, 2), thread(12, 0), thread(13, 0), thread(14)};
   report.threads[0].function = "transfer (bank.c:40)";
-  report.threads[1].awaited = "audit_lock";
+  report.threads[1].wait.mutex = "audit_lock";
   CHECK(first_of(report) ==
         "deadlock: thread 10 in transfer (bank.c:40) waits for a mutex, which thread 11 holds; "
         "thread 11 waits for audit_lock, which thread 12 holds; thread 12 waits for a mutex, which "
@@ -66,7 +66,7 @@ TEST_CASE("a thread that waits for its own mutex is a deadlock") {
 TEST_CASE("threads that wait for a running thread are not a deadlock, and that thread is named") {
   StackReport report;
   report.threads = {thread(10, 2), thread(11, 2), thread(12)};
-  report.threads[2].call = "nanosleep(10 s)";
+  report.threads[2].wait.call = "nanosleep(10 s)";
   CHECK(remark_of(report) ==
         "2 threads wait for a lock that thread 12 holds, which is in nanosleep(10 s)");
 }
@@ -83,7 +83,7 @@ TEST_CASE("a mutex whose owner ended is a remark") {
   StackReport report;
   report.threads = {thread(10)};
   report.threads[0].gone_owner = 12;
-  report.threads[0].awaited = "db.mu";
+  report.threads[0].wait.mutex = "db.mu";
   const Diagnosis diagnosis = diagnose(report);
   CHECK(diagnosis.findings.empty());
   REQUIRE(diagnosis.remarks.size() == 1);
@@ -191,7 +191,9 @@ TEST_CASE("a fiber that does not yield the CPU is reported with its function") {
   report.threads = {thread(10)};
   report.threads[0].fiber = 0;
   report.threads[0].is_busy = true;
-  report.threads[0].stack.frames.emplace_back().function = "spin";
+  report.places.emplace_back().at.function = "spin";
+  report.stacks.emplace_back().frames = {{0, {}}};
+  report.threads[0].stack = 0;
   CHECK(first_of(report) ==
         "busy: fiber \"spinner\", on thread 10, does not yield the CPU, in spin; 1 fiber cannot "
         "run there meanwhile");

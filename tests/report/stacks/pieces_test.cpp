@@ -11,6 +11,7 @@
 
 #include "report/stacks/held_stacks.h"
 #include "report/stacks/mutexes.h"
+#include "report/stacks/named_stacks.h"
 #include "report/stacks/system_calls.h"
 #include "tests/fakes/fake_memory.h"
 
@@ -147,6 +148,36 @@ TEST_CASE("something that is not a mutex has no owner") {
   CHECK(!owner_of_awaited_lock(waits_at(0x9000), {}, memory));
   CHECK(!owner_of_awaited_lock({SYS_read, {0x1000}}, {}, memory));
   CHECK(!owner_of_awaited_lock(waits_at(0x1000), {}, MutexMemory(-1).memory));
+}
+
+TEST_CASE(
+    "stacks of a report share places, and inlined functions come before the one around them") {
+  unwind::Stacks from;
+  from.places = {
+      {RemoteAddr{0x10}, {{"inlined", "a.c", 3, 0, true}, {"around", "a.c", 7, 0, false}}}};
+  unwind::StackRecord record;
+  record.frames.resize(3);
+  record.frames[0].pc = record.frames[2].pc = RemoteAddr{0x10};
+  record.frames[1].pc = RemoteAddr{0x20};
+  record.left_out = 5;
+  record.left_out_behind = 2;
+  const Modules modules({});
+  const CrystalLibrary library;
+  StackReport report;
+  StackAdder stacks(from, {modules, library}, report);
+  CHECK(stacks.add(record) == 0);
+  CHECK(stacks.add(record) == 1);
+  CHECK(report.places.size() == 2);
+  const NamedStack stack = named(report, 1);
+  REQUIRE(stack.frames.size() == 5);
+  CHECK(stack.frames[0].function == "inlined");
+  CHECK(stack.frames[0].is_inlined);
+  CHECK(stack.frames[1].function == "around");
+  CHECK_FALSE(stack.frames[1].is_inlined);
+  CHECK(stack.frames[2].function.empty());
+  CHECK(stack.left_out == 5);
+  CHECK(stack.left_out_behind == 3);  // after three functions in two frames
+  CHECK(named(report, std::nullopt).frames.empty());
 }
 
 TEST_CASE("system calls are shown with their arguments") {

@@ -66,7 +66,7 @@ TEST_CASE("a saved snapshot gives the stacks that it has, and reports what is mi
   CHECK(report.findings == std::vector<std::string>{"deadlock: one and two"});
   REQUIRE(report.groups.size() == 1);
   CHECK(report.groups[0].fibers.size() == 3);
-  const auto& frames = report.groups[0].stack.frames;
+  const auto frames = named(report, report.groups[0].stack).frames;
   REQUIRE(frames.size() == 4);
   CHECK(frames[1].function == "Ledger#add");
   CHECK(frames[1].is_inlined);
@@ -110,14 +110,14 @@ TEST_CASE("a saved snapshot keeps the Ruby frames of threads, and of suspended f
   report.threads[1].ruby =
       RubySeen{"worker", false, "waits for an item of Queue 0x9000", {stack, outer}, {cut}};
   report.threads[0].ruby->fibers = {{.fiber = 0x7400, .frames = {frame("<main>", 1)}}};
-  report.threads[0].waits_for = 1;
-  report.threads[0].awaited = "Mutex 0x9100";
-  auto& frames = report.threads[0].stack.frames;
-  frames.resize(2);
-  frames[0].function = "inner";
-  frames[0].is_inlined = true;
-  frames[1].function = "outer";
-  frames[1].module = "libc";
+  report.threads[0].wait.thread = 1;
+  report.threads[0].wait.mutex = "Mutex 0x9100";
+  PlaceSeen& place = report.places.emplace_back();
+  place.inlined.emplace_back().function = "inner";
+  place.at.function = "outer";
+  place.module = "libc";
+  report.stacks.emplace_back().frames = {{0, {}}};
+  report.threads[0].stack = 0;
   snapshot::Snapshot snapshot;
   snapshot.header.pid = 4711;
   snapshot.header.exe = report.exe;

@@ -1,3 +1,6 @@
+#include <utility>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "report/format/write/text_reports.h"
@@ -18,6 +21,30 @@ NamedFrame frame(const std::string& function, bool is_inlined = false) {
   return made;
 }
 
+// Adds a stack with these frames to a report, and returns its number.
+std::uint32_t add_stack(StackReport& report, const std::vector<NamedFrame>& frames) {
+  snapshot::Stack& stack = report.stacks.emplace_back();
+  std::vector<snapshot::CodeLine> inlined;
+  std::vector<bool> is_own;
+  for (const NamedFrame& frame : frames) {
+    snapshot::CodeLine line{frame.function, frame.file, frame.line, frame.column};
+    is_own.push_back(frame.is_own);
+    if (frame.is_inlined) {
+      inlined.push_back(std::move(line));
+      continue;
+    }
+    stack.frames.push_back({static_cast<std::uint32_t>(report.places.size()), frame.found_by});
+    PlaceSeen& place = report.places.emplace_back();
+    place.pc = frame.pc.value;
+    place.at = std::move(line);
+    place.inlined = std::exchange(inlined, {});
+    place.module = frame.module;
+    place.offset = frame.offset;
+    place.is_own = std::exchange(is_own, {});
+  }
+  return static_cast<std::uint32_t>(report.stacks.size() - 1);
+}
+
 StackReport small_report() {
   StackReport report;
   report.pid = 4711;
@@ -28,18 +55,18 @@ StackReport small_report() {
   thread.tid = 4711;
   thread.name = "app";
   thread.state = 'S';
-  thread.call = "read(5: pipe)";
-  thread.stack.frames = {frame("inner", true), frame("outer"), frame("")};
+  thread.wait.call = "read(5: pipe)";
+  thread.stack = add_stack(report, {frame("inner", true), frame("outer"), frame("")});
   report.threads = {thread};
   FiberSeen fiber;
-  fiber.address = RemoteAddr{0x7000};
+  fiber.address = 0x7000;
   fiber.name = "one";
   fiber.wait.kind = WaitKind::Sleep;
   fiber.wait.left = std::chrono::milliseconds(9500);
   report.fibers = {fiber, fiber};
   report.groups.emplace_back();
   report.groups[0].fibers = {0, 1};
-  report.groups[0].stack.frames = {frame("sleep"), frame("run")};
+  report.groups[0].stack = add_stack(report, {frame("sleep"), frame("run")});
   return report;
 }
 
@@ -71,7 +98,7 @@ TEST_CASE("a thread of the kernel is said to run no code of the program") {
   StackReport report = small_report();
   CHECK_FALSE(says(format_stacks_json(report), "kernel"));
   report.threads[0].is_of_kernel = true;
-  report.threads[0].stack = {};
+  report.threads[0].stack.reset();
   CHECK(says(format_stacks_text(report, {}), "time\n  a kernel thread (io_uring)"));
   CHECK(says(format_stacks_json(report), "\"kernel\":true,\"frames\":[]"));
 }
@@ -113,8 +140,8 @@ TEST_CASE("what a core file lacks is reported as missing, not as zero") {
 
 TEST_CASE("a gap in a deep stack is shown, and numbers continue after it") {
   StackReport report = small_report();
-  NamedStack& stack = report.threads[0].stack;
-  stack.frames = {frame("first"), frame("last")};
+  report.threads[0].stack = add_stack(report, {frame("first"), frame("last")});
+  snapshot::Stack& stack = report.stacks.back();
   stack.left_out = 1000;
   stack.left_out_behind = 1;
   stack.end = unwind::StackEnd::Corrupt;
@@ -126,7 +153,7 @@ TEST_CASE("a gap in a deep stack is shown, and numbers continue after it") {
 TEST_CASE("names cannot control a terminal") {
   StackReport report = small_report();
   report.threads[0].name = "\x1b[2J";
-  report.threads[0].stack.frames[0].function = "a\nb;c";
+  report.places[0].inlined[0].function = "a\nb;c";
   CHECK(!says(format_stacks_text(report, {}), "\x1b"));
   CHECK(says(format_stacks_folded(report), "a\\nb:c"));
 }
@@ -157,9 +184,9 @@ TEST_CASE(
   StackReport report = small_report();
   NamedFrame own = frame("Shop#sell");
   own.is_own = true;
-  report.threads[0].stack.frames = {frame("a"),   frame("b"),    frame("Mutex#lock"), own,
-                                    frame("run"), frame("main"), frame("_start")};
-  report.groups[0].stack.frames = {frame("wait"), frame("c"), frame("d")};
+  report.threads[0].stack = add_stack(report, {frame("a"), frame("b"), frame("Mutex#lock"), own,
+                                               frame("run"), frame("main"), frame("_start")});
+  report.groups[0].stack = add_stack(report, {frame("wait"), frame("c"), frame("d")});
   const std::string text = format_stacks_text(report, {.is_brief = true});
   CHECK(says(text,
              "      … 2 frames of the runtime and libraries\n"
@@ -170,7 +197,8 @@ TEST_CASE(
              "    0  wait  app.cr:7  app+0x234\n"
              "      … 2 frames of the runtime and libraries\n"));
   // A stripped program's own code has no names.
-  report.threads[0].stack.frames[5].may_be_own = true;
+  const std::uint32_t main = report.stacks[*report.threads[0].stack].frames[5].place;
+  report.places[main].may_be_own = true;
   CHECK(says(format_stacks_text(report, {.is_brief = true}),
              "    5  main        app.cr:7  app+0x234\n"));
   CHECK(says(format_stacks_text(report, {.with_colour = true}),
