@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "attach/stop/freeze.h"
@@ -25,7 +25,7 @@ namespace heapattach::heap {
 
 // One of the heaps to join.
 struct Part {
-  std::string_view whose;  // "malloc's"
+  std::string whose;  // "malloc's"
   const BlockIndex* index = nullptr;
 };
 
