@@ -36,13 +36,13 @@ std::optional<ObjectKind> kind_of(std::string_view text) {
   return std::nullopt;
 }
 
-// As in Piece::objects.
-std::uint64_t number_of_heap(std::string_view key) {
+// As in Piece::objects; none if the key is not a heap's.
+std::optional<std::uint64_t> number_of_heap(std::string_view key) {
   const auto kinds = heap_kinds();
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (kinds[i]->key == key) return i + 1;
   }
-  return 0;
+  return std::nullopt;
 }
 
 // Steps over `literal`; false if something else is there.
@@ -128,8 +128,9 @@ const char* ObjectLines::plain_marks(const char* at, const char* end, Record& re
   if (take(at, end, ",\"heap\":\"")) {
     const char* const key = at;
     at = end_of_plain_text(at, end);
-    record.heap = number_of_heap({key, static_cast<std::size_t>(at - key)});
-    if (!take(at, end, "\"")) return nullptr;
+    const auto heap = number_of_heap({key, static_cast<std::size_t>(at - key)});
+    if (!heap || !take(at, end, "\"")) return nullptr;
+    record.heap = *heap;
   }
   if (take(at, end, ",\"lossy\":true")) record.is_lossy = true;
   return at;
@@ -199,9 +200,10 @@ std::string ObjectLines::any_parts(JsonCursor& json) {
     if (key == "cut") return json.boolean(record.is_cut);
     if (key == "reachable") return json.boolean(record.is_reachable);
     if (key == "heap") {
-      const bool is_good = json.string(text);
-      record.heap = number_of_heap(text);
-      return is_good;
+      if (!json.string(text)) return false;
+      const auto heap = number_of_heap(text);
+      if (heap) record.heap = *heap;
+      return heap || json.fail("an object of an unknown heap");
     }
     if (key != "kind") return json.skip();
     if (!json.string(text)) return false;

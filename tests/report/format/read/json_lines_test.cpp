@@ -198,6 +198,22 @@ TEST_CASE("an object's heap is found by its name, whichever heaps a saved snapsh
   }
 }
 
+TEST_CASE("an object of an unknown heap is not counted as one of another heap") {
+  const std::string head =
+      "{\"record\":\"snapshot\",\"version\":1,\"pid\":7,\"collector\":{\"name\":\"bdwgc\"},"
+      "\"slab\":{\"name\":\"slab\",\"heap_bytes\":64}}\n";
+  std::string plain = kA;
+  plain.insert(plain.size() - 2, ",\"heap\":\"slab\"");
+  std::string in_other_order = kA;
+  in_other_order.insert(in_other_order.find("\"address\""), "\"heap\":\"slab\",");
+  for (const std::string& object : {plain, in_other_order}) {
+    const auto found = read_text(head + object + kB + kEnd);
+    REQUIRE(!found);
+    CHECK(found.error().kind == ErrorKind::Malformed);
+    CHECK(found.error().message().find("an object of an unknown heap") != std::string::npos);
+  }
+}
+
 TEST_CASE("a snapshot that was read is written again as the same bytes, plain and packed") {
   const std::string text = written(with_every_kind_of_key());
   const auto plain = read_text(text);
