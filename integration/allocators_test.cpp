@@ -63,7 +63,7 @@ TEST_CASE("a sanitized process is refused, and so is one with a malloc of its ow
   LiveTarget sanitized("allocates_sanitized");
   check_refused(sanitized, "AddressSanitizer");
   LiveTarget own("allocates_itself");
-  check_refused(own, "target_allocates_itself has a malloc of its own");
+  check_refused(own, "glibc's malloc; target_allocates_itself has a malloc of its own");
 }
 
 TEST_CASE("a process with musl is refused by that name, linked statically or not") {
@@ -101,8 +101,8 @@ TEST_CASE("a Go program has no heap that can be read, and --check says so as the
   INFO(check.output);
   CHECK(count.status == 5);
   CHECK(check.status == 5);
-  CHECK(count.errors.find("does not use glibc's malloc") != std::string::npos);
-  CHECK(check.output.find("does not use glibc's malloc") != std::string::npos);
+  CHECK(count.errors.find("does not use glibc's malloc (a Go program?)") != std::string::npos);
+  CHECK(check.output.find("does not use glibc's malloc (a Go program?)") != std::string::npos);
 }
 
 }  // namespace heapattach

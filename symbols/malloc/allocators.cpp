@@ -65,6 +65,7 @@ Error explain_missing(const Modules& modules, Error error) {
         fmt::format("; {} has a malloc of its own, which heapattach cannot read", module.name());
     return std::move(error).advise("a build of the program that allocates with glibc's malloc");
   }
+  error.reason += " (a Go program?)";
   return error;
 }
 

@@ -9,8 +9,8 @@ namespace heapattach::glibc {
 // its allocator and says what to do.
 Result<void> check_allocator(const Modules& modules);
 
-// Adds the module that replaces glibc's malloc, if there is one, to an error that says that malloc
-// has no heap.
+// Adds the likely reason to an error that says that malloc has no heap: the module that replaces
+// glibc's malloc, if there is one.
 [[nodiscard]] Error explain_missing(const Modules& modules, Error error);
 
 }  // namespace heapattach::glibc

@@ -88,7 +88,7 @@ void list_blocks(const Walked& walked, const Account& account, heap::BlockIndex&
 }
 
 Error no_heap() {
-  return Error{ErrorKind::Unsupported, "the process does not use glibc's malloc (a Go program?)"};
+  return Error{ErrorKind::Unsupported, "the process does not use glibc's malloc"};
 }
 
 }  // namespace
