@@ -111,7 +111,7 @@ Shape shape_of(const SystemCall& call) {
 std::string duration(double seconds) {
   constexpr double kHour = 3600;
   constexpr double kDay = 24 * kHour;
-  if (seconds < 1000) return fmt::format("{:.3g} s", seconds);
+  if (seconds < 999.5) return fmt::format("{:.3g} s", seconds);
   if (seconds < 2 * kHour) return fmt::format("{:.0f} min", seconds / 60);
   if (seconds < 2 * kDay) return fmt::format("{:.0f} hours", seconds / kHour);
   if (seconds < 1000 * kDay) return fmt::format("{:.0f} days", seconds / kDay);

@@ -187,6 +187,10 @@ TEST_CASE("system calls are shown with their arguments") {
   memory.put(RemoteAddr{0x1000}, std::array<std::int64_t, 2>{10, 500'000'000});
   CHECK(describe({SYS_nanosleep, {0x1000}}, memory, descriptors) == "nanosleep(10.5 s)");
   CHECK(describe({SYS_nanosleep, {0x9000}}, memory, descriptors) == "nanosleep()");
+  memory.put(RemoteAddr{0x3000}, std::array<std::int64_t, 2>{999, 499'000'000});
+  CHECK(describe({SYS_nanosleep, {0x3000}}, memory, descriptors) == "nanosleep(999 s)");
+  memory.put(RemoteAddr{0x4000}, std::array<std::int64_t, 2>{999, 700'000'000});
+  CHECK(describe({SYS_nanosleep, {0x4000}}, memory, descriptors) == "nanosleep(17 min)");
   memory.put(RemoteAddr{0x2000}, std::array<std::int64_t, 2>{1'000'000, 0});
   const SystemCall sleep{SYS_clock_nanosleep, {CLOCK_MONOTONIC, TIMER_ABSTIME, 0x2000}};
   CHECK(describe(sleep, memory, descriptors) == "clock_nanosleep(until 1000000 s on clock 1)");
