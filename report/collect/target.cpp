@@ -171,7 +171,7 @@ Result<NamesFound> find_names(const TakeOptions& options,
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
       options.request.deadline.at - std::chrono::steady_clock::now());
   label_types(target.modules, std::clamp(left / 4, std::chrono::milliseconds(1), kLongestLabelling),
-              names.classes);
+              options.request.deadline, names.classes);
   names.runtimes = runtimes::find_runtimes(target.modules, target.memory);
   const std::string_view stranger = names.runtimes.name();
   names.runtime = is_crystal || !names.classes.empty() ? "crystal"

@@ -58,6 +58,7 @@ std::string label_of(const std::vector<std::vector<unwind::Place>>& made_at) {
 
 void label_types(const Modules& modules,
                  std::chrono::milliseconds time,
+                 const Deadline& deadline,
                  crystal::TypeTable& classes) {
   std::vector<RemoteAddr> instructions;
   std::map<std::uint32_t, std::vector<RemoteAddr>> by_type;
@@ -70,7 +71,7 @@ void label_types(const Modules& modules,
     }
   }
   if (by_type.size() * 2 < classes.types().size()) return;
-  const auto found = unwind::find_places(modules, instructions, time);
+  const auto found = unwind::find_places(modules, instructions, time, deadline);
   if (!found) return;
   std::map<std::uint64_t, const std::vector<unwind::Place>*> places;
   for (const unwind::CodePlaces& at : *found) places[at.pc.value] = &at.places;
