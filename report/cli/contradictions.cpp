@@ -20,6 +20,12 @@ Result<void> refuse_conditions(const Options& options) {
     return usage("--allow-missing needs --fail-if");
   }
   for (const FailIf& condition : options.fail_if) {
+    const bool is_of_verdict = condition.what == FailIf::What::Found;
+    if (is_of_verdict != (options.report == Report::Diagnose)) {
+      return usage(is_of_verdict ? "--fail-if found: only --diagnose has a verdict"
+                                 : fmt::format("--fail-if '{}': --diagnose knows only found",
+                                               condition.text));
+    }
     if (condition.is_of_growth() && !is_growth(options.report)) {
       return usage(
           fmt::format("--fail-if '{}': only --diff and --watch measure growth", condition.text));
@@ -77,11 +83,12 @@ Result<void> refuse_calls(const Draft& draft) {
 Result<void> refuse_redaction(const Options& options) {
   if (!options.redact) return {};
   const bool is_of_bytes = needs_contents(*options.format);
-  const std::array<std::pair<std::string_view, bool>, 9> given{{
+  const std::array<std::pair<std::string_view, bool>, 10> given{{
       {"--values", options.value_bytes > 0},
       {"--strings", options.report == Report::Strings},
       {"--stacks", options.report == Report::Stacks},
       {"--check", options.report == Report::Check},
+      {"--diagnose", options.report == Report::Diagnose},
       {"--trace", options.report == Report::Trace},
       {"--call", options.report == Report::Call},
       {"--ruby", options.report == Report::Ruby},

@@ -43,12 +43,17 @@ std::string_view without_spaces(std::string_view text) {
   return text;
 }
 
+std::string_view without_trailing_spaces(std::string_view text) {
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
 Error wrong(std::string_view why) {
   return {ErrorKind::Malformed,
           fmt::format("{}; write it as 'count(TYPE) > 100', 'bytes(TYPE) > 10M', "
                       "'retained(TYPE) > 1G', with --diff also 'growth(TYPE) > 0' or "
                       "'growth_bytes(TYPE) > 1M', with --leaks 'leaked(TYPE) > 0' or "
-                      "'leaked_bytes(TYPE) > 1M'",
+                      "'leaked_bytes(TYPE) > 1M', with --diagnose 'found'",
                       why)};
 }
 
@@ -95,6 +100,10 @@ Result<FailIf> parse_fail_if(std::string_view text) {
   FailIf condition;
   condition.text = std::string(text);
   std::string_view rest = without_spaces(text);
+  if (without_trailing_spaces(rest) == "found") {
+    condition.what = FailIf::What::Found;
+    return condition;
+  }
   const auto what = take_word(rest);
   if (!what) return wrong("it does not begin with count, bytes or another size");
   condition.what = *what;
@@ -135,7 +144,8 @@ std::int64_t measure(const FailIf& condition, const analyze::Difference& differe
       case FailIf::What::GrowthBytes: sum += row.grown_bytes(); break;
       case FailIf::What::Retained:
       case FailIf::What::Leaked:
-      case FailIf::What::LeakedBytes: break;
+      case FailIf::What::LeakedBytes:
+      case FailIf::What::Found: break;
     }
   }
   return sum;

@@ -20,6 +20,7 @@ struct FailIf {
     GrowthBytes,  // additional bytes, in a difference
     Leaked,       // leaked objects, of --leaks
     LeakedBytes,  // bytes of these
+    Found,        // whether --diagnose has found a fault; without type and number
   };
   enum class Comparison : std::uint8_t { Greater, GreaterEqual, Less, LessEqual, Equal, NotEqual };
   What what = What::Count;

@@ -132,6 +132,7 @@ std::string help_about(const ReportRow& row) {
 constexpr std::string_view kShortHelp =
     R"(Usage: heapattach [REPORT] [options] PID    inspects a running process
 
+  heapattach diagnose 4711           what is wrong: hung, leaking, or healthy?
   heapattach count 4711              objects and bytes per type
   heapattach retained 4711           objects, bytes and retained bytes per type
   heapattach suspects 4711           the few objects that keep most memory alive

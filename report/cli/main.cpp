@@ -45,7 +45,7 @@ bool is_of_files(const Options& options) {
 // reading any of them.
 void confine_to_files(const Options& options, Console& console) {
   BrokerDuties duties;
-  duties.files = {options.file, options.type_info, options.symbols.exe};
+  duties.files = {options.file, options.baseline, options.type_info, options.symbols.exe};
   for (const Source& source : options.compared) duties.files.push_back(source.file);
   std::erase(duties.files, std::string());
   duties.opens_any_file = std::any_of(duties.files.begin(), duties.files.end(), is_elf_file);

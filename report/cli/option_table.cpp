@@ -13,8 +13,8 @@ constexpr Reports kGrouped{Report::Count, Report::Sizes, Report::Diff, Report::W
                            Report::Trace};
 constexpr Reports kTables{Report::Count, Report::Sizes,   Report::Diff,
                           Report::Watch, Report::Strings, Report::Trace};
-constexpr Reports kGates{Report::Snapshot, Report::Count, Report::Sizes,
-                         Report::Diff,     Report::Watch, Report::Leaks};
+constexpr Reports kGates{Report::Snapshot, Report::Count, Report::Sizes,   Report::Diff,
+                         Report::Watch,    Report::Leaks, Report::Diagnose};
 constexpr Reports kOfHeaps = Reports::all().without(
     {Report::Stacks, Report::Check, Report::Call, Report::Ruby, Report::Trace});
 constexpr Reports kCopies{Report::Call, Report::Ruby, Report::Inject};
@@ -122,6 +122,14 @@ const std::array kOptions{
               .read = turn_on<&Options::leaks, &Leaks::at_exit>,
               .reports = Reports{Report::Leaks}},
 
+    OptionRow{.name = "baseline",
+              .argument = "FILE",
+              .group = Group::Source,
+              .help = "an earlier snapshot of the process: also find what has grown since",
+              .read = set<text, &Options::baseline>,
+              .reports = Reports{Report::Diagnose},
+              .offers = "@file"},
+
     OptionRow{.name = "output",
               .letter = 'o',
               .argument = "FILE",
@@ -212,11 +220,10 @@ const std::array kOptions{
     OptionRow{.name = "fail-if",
               .argument = "EXPR",
               .group = Group::Rows,
-              .help =
-                  "exit with status 10 if EXPR is true: 'count(User) > 1000'; also bytes(TYPE) "
-                  "and retained(TYPE); with --diff and --watch, growth(TYPE) and "
-                  "growth_bytes(TYPE), with --leaks, leaked(TYPE) and leaked_bytes(TYPE); may be "
-                  "repeated",
+              .help = "exit with status 10 if EXPR is true: 'count(User) > 1000'; also bytes(TYPE) "
+                      "and retained(TYPE); with --diff and --watch, growth(TYPE) and "
+                      "growth_bytes(TYPE), with --leaks, leaked(TYPE) and leaked_bytes(TYPE), with "
+                      "--diagnose, found; may be repeated",
               .read = add<parse_fail_if, &Options::fail_if>,
               .reports = kGates,
               .may_repeat = true},

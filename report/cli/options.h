@@ -41,6 +41,7 @@ enum class Report : std::uint8_t {
   Summary,
   Trace,
   Leaks,
+  Diagnose,
 };
 enum class ColourChoice : std::uint8_t { Auto, Always, Never };
 
@@ -100,6 +101,8 @@ struct Options : Request {
   std::vector<pid_t> pids;              // all that were given
   std::string name;                     // a pattern for the names of processes instead; empty: none
   std::vector<Source> compared;         // of --diff: two or three, in order
+  std::string baseline;                 // of --diagnose: an earlier snapshot; empty: none
+  bool is_one_of_several = false;       // this run is of one of several processes
 
   std::string output;  // as given, before %p and so on are expanded; empty: standard output
   const Format* format = nullptr;  // one in which the report can be written

@@ -11,6 +11,17 @@ namespace heapattach {
 namespace {
 
 const std::array kReports{
+    ReportRow{.report = Report::Diagnose,
+              .name = "diagnose",
+              .help = "what is wrong: is it hung, leaking, bloated or healthy?",
+              .more =
+                  "Looks at threads, fibers, the heap, all memory, and limits. The first line is "
+                  "the verdict with its proof; then come at most three findings, and the command "
+                  "to run next. --fail-if found ends with status 10 if a fault was found.",
+              .examples = {"diagnose 4711", "diagnose --fail-if found --tree 4711"},
+              .written = "this report is",
+              .writers = writes<&Format::diagnosis>,
+              .answer = run_diagnose},
     ReportRow{.report = Report::Count,
               .name = "count",
               .help = "objects and bytes per type",

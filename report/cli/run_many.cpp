@@ -16,6 +16,7 @@ namespace {
 bool name_process(const Options& options, pid_t pid, bool is_first) {
   const bool is_for_people = options.format->read_by != ReadBy::Programs;
   if (!options.output.empty() || options.with_gzip || !is_for_people) return false;
+  if (options.report == Report::Diagnose) return true;  // the line of each begins with its name
   auto output = OpenOutput::standard_output();
   if (!output) return false;
   OutputFile sink(std::move(output).value(), Deadline{});
@@ -55,6 +56,7 @@ ExitStatus run_many(const Options& options,
   for (const pid_t pid : pids) {
     Options one = options;
     one.pid = pid;
+    one.is_one_of_several = pids.size() > 1;
     if (pids.size() > 1) {
       const bool is_named = name_process(options, pid, statuses.empty());
       if (!is_named) console.say(fmt::format("process {}:", pid));

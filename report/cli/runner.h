@@ -13,6 +13,7 @@
 #include "report/cli/options.h"
 #include "report/collect/examine.h"
 #include "report/collect/memory_account.h"
+#include "report/diagnose/evidence.h"
 #include "report/format/write/output_file.h"
 #include "report/model/model.h"
 #include "report/stacks/stack_report.h"
@@ -57,6 +58,7 @@ struct Sources {
   Take<CallReport, const Routine&> routine = {};
   Take<trace::Trace> trace = {};
   Take<TakenAtExit> at_exit = {};  // of options.leaks.command
+  Take<diagnose::Evidence> diagnosis = {};
 };
 
 // One run of one report.

@@ -13,7 +13,9 @@
 #include "report/cli/live_table.h"
 #include "report/cli/option_table.h"
 #include "report/cli/redaction.h"
+#include "report/cli/take_diagnosis.h"
 #include "report/cli/take_file.h"
+#include "report/cli/take_heap.h"
 #include "report/collect/examine.h"
 #include "report/collect/take.h"
 #include "report/format/read/trace_lines.h"
@@ -29,69 +31,6 @@
 namespace heapattach {
 
 namespace {
-
-// Steps and warnings contain names.
-Request without_names(Request request, Console& console) {
-  console.step("no steps are shown with --redact");
-  request.on_step = {};
-  request.on_warning = [&console](std::string_view) {
-    console.say("a warning is hidden; run without --redact to see it");
-  };
-  return request;
-}
-
-// The request for a heap.
-Request heap_request(const Options& options, const Deadline& deadline, Console& console) {
-  Request request = request_of(options, deadline, console);
-  return options.redact ? without_names(std::move(request), console) : request;
-}
-
-snapshot::TakeOptions take_options(const Options& options, const Request& request) {
-  snapshot::TakeOptions what{request};
-  what.hold = options.hold;
-  what.heap = options.heap;
-  what.has_another_heap = [](const Modules& modules, const MemoryReader& memory) {
-    return ruby::find_interpreter(modules, memory).has_value();
-  };
-  what.with_unreachable = options.all || options.report == Report::Leaks;
-  what.with_objects = needs_objects(options);
-  what.with_edges = needs_edges(options);
-  what.with_contents = needs_contents(options);
-  what.value_bytes = options.value_bytes;
-  what.texts_only = options.report == Report::Strings;
-  static const stacks::WaitJoiner kWaits;
-  if (options.report == Report::Snapshot) what.waits = &kWaits;
-  return what;
-}
-
-RubyOptions ruby_options(const Options& options, const Request& request) {
-  RubyOptions what{request};
-  what.with_edges = needs_edges(options);
-  what.with_values = options.value_bytes != 0 || needs_contents(options) ||
-                     options.report == Report::Strings || options.report == Report::Summary;
-  what.text_bytes = options.report == Report::Strings ? std::string::npos : options.value_bytes;
-  what.by_line = options.by == snapshot::CountBy::Line;
-  // Freeze is also the default. Ruby's heap is read from outside only if the user names it.
-  what.from_outside = options.hold == snapshot::Hold::Freeze &&
-                      std::any_of(options.given.begin(), options.given.end(),
-                                  [](const OptionRow* row) { return row->name == "snapshot"; });
-  return what;
-}
-
-// Takes a process's heap: its collector's, or Ruby's.
-Result<snapshot::Snapshot> take_from_process(const Options& options,
-                                             const snapshot::TakeOptions& what) {
-  if (options.by == snapshot::CountBy::Line) {
-    Error no_lines{ErrorKind::Usage,
-                   "--by line is for Ruby: no other heap records where objects were allocated"};
-    if (options.pid == 0) return no_lines;
-    return take_from_ruby(ruby_options(options, what.request), std::move(no_lines));
-  }
-  auto taken = snapshot::take_snapshot(what);
-  const bool has_no_collector = !taken && taken.error().kind == ErrorKind::Unsupported;
-  if (!has_no_collector) return taken;
-  return take_from_ruby(ruby_options(options, what.request), std::move(taken).error());
-}
 
 Result<stacks::StackReport> take_stacks_of(const Options& options,
                                            const Deadline& deadline,
@@ -282,18 +221,10 @@ Result<CallReport> call_ruby(const Options& options, const Deadline& deadline, C
 
 }  // namespace
 
-Request request_of(const Options& options, const Deadline& deadline, Console& console) {
-  Request request(static_cast<const Request&>(options));
-  request.deadline = deadline;
-  request.on_step = [&console](std::string_view step) { console.step(step); };
-  request.on_warning = [&console](std::string_view text) { console.say(text); };
-  request.on_work = [&console](std::string_view work) { console.progress(work); };
-  return request;
-}
-
 const Sources& real_sources() {
-  static const Sources sources{take,      take_summary, examine,       take_stacks_of, call,
-                               call_ruby, call_routine, take_trace_of, take_at_exit};
+  static const Sources sources{take,         take_summary,  examine,      take_stacks_of,
+                               call,         call_ruby,     call_routine, take_trace_of,
+                               take_at_exit, take_diagnosis};
   return sources;
 }
 

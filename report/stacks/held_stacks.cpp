@@ -1,7 +1,6 @@
 #include "report/stacks/held_stacks.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,13 +9,12 @@
 #include "attach/base/word.h"
 #include "attach/process/expected_map.h"
 #include "report/stacks/copy_stacks.h"
+#include "report/stacks/thread_load.h"
 
 namespace heapattach::stacks {
 
 namespace {
 
-constexpr auto kLookInterval = std::chrono::milliseconds(12);
-constexpr int kLooks = 10;
 constexpr std::uint64_t kMegabyte = 1U << 20U;
 constexpr std::uint64_t kLikelyBytes = 768;  // in use of a fiber's stack, which has two mappings
 constexpr std::uint64_t kLargestStack = std::uint64_t{256} << 30U;  // a sanitizer reserves more
@@ -31,31 +29,7 @@ std::uint64_t stack_bytes(const StackTarget& target) {
   return target.core ? std::min(sum, target.core->stored_bytes()) : sum;
 }
 
-// Checks several times which threads run, long enough apart to find one that never gives up its
-// processor: a hung process uses no processor time.
-void observe_load(const StackTarget& target, HeldStacks& held) {
-  for (const FrozenThread& thread : held.freeze.threads) {
-    if (thread.state != 'R') continue;
-    const ThreadActivity* const before = activity_of(held.before, thread.tid);
-    if (before != nullptr && before->state == 'R') held.busy.insert(thread.tid);
-  }
-  for (int look = 1; look <= kLooks && !held.busy.empty(); ++look) {
-    std::this_thread::sleep_until(held.before.front().seen + look * kLookInterval);
-    std::erase_if(held.busy, [&](pid_t tid) {
-      const auto state = target.process->thread_state(tid);
-      return !state || state->state != 'R';
-    });
-  }
-  if (auto seen = observe_activity(*target.process)) held.after = std::move(*seen);
-}
-
 }  // namespace
-
-const ThreadActivity* activity_of(std::span<const ThreadActivity> all, pid_t tid) {
-  const auto found = std::find_if(all.begin(), all.end(),
-                                  [tid](const ThreadActivity& one) { return one.tid == tid; });
-  return found == all.end() ? nullptr : &*found;
-}
 
 std::optional<HeapObject> object_around(const heap::BlockIndex& index, std::uint64_t word) {
   std::size_t hint = index.blocks.size() / 2;
@@ -134,7 +108,9 @@ Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target, const
   };
   HA_TRY(snapshot::hold(target, request, how, copy, *held));
   if (target.core) return held;
-  observe_load(target, *held);
+  ObservedLoad load = observe_load(*target.process, held->before, held->freeze.threads);
+  held->after = std::move(load.after);
+  held->busy = std::move(load.busy);
   request.note(fmt::format("copied the stacks of {} threads and {} fibers",
                            held->freeze.threads.size(), held->fibers.size()));
   return held;

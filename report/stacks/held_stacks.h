@@ -32,9 +32,6 @@ struct HeldStacks : snapshot::Holding {
   std::set<pid_t> busy;  // threads that ran, or waited for a processor, at every check in between
 };
 
-// The activity of one thread; null if it is not in the list.
-[[nodiscard]] const ThreadActivity* activity_of(std::span<const ThreadActivity> all, pid_t tid);
-
 // The start of the heap object that `word` points into.
 struct HeapObject {
   RemoteAddr start;

@@ -10,6 +10,7 @@
 #include "report/stacks/needed_memory.h"
 #include "report/stacks/scene.h"
 #include "report/stacks/stuck_fibers.h"
+#include "report/stacks/thread_load.h"
 
 namespace heapattach::stacks {
 
@@ -97,12 +98,19 @@ void WaitJoiner::join(const snapshot::Target& target,
   if (!held.is_held) return;
   Scene scene = scene_of(target, held, stacks);
   // The threads' numbers in the target's own pid namespace, by which a mutex names its owner.
-  std::vector<ThreadActivity> threads;
-  if (target.process) {
+  std::vector<ThreadActivity> threads = before_;
+  ObservedLoad load;
+  if (target.process && !before_.empty()) {
+    load = observe_load(*target.process, before_, held.freeze.threads);
+    scene.after = load.after;
+    scene.busy = &load.busy;
+    scene.pause = held.freeze.pause;
+  } else if (target.process) {
     if (auto seen = observe_activity(*target.process)) threads = std::move(*seen);
   }
   scene.before = threads;
   StackReport report = report_on(scene);
+  if (on_report_) on_report_(report);
   snapshot.header.findings = std::move(report.findings);
   snapshot.header.remarks = std::move(report.remarks);
   for (std::size_t i = 0; i < snapshot.threads.size(); ++i) {

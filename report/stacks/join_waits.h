@@ -1,6 +1,12 @@
 #pragma once
 
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "attach/process/thread_activity.h"
 #include "report/collect/wait_reader.h"
+#include "report/stacks/stack_report.h"
 
 namespace heapattach::stacks {
 
@@ -8,6 +14,12 @@ namespace heapattach::stacks {
 // so a snapshot does not show whether a thread never yields the CPU.
 class WaitJoiner final : public snapshot::WaitReader {
  public:
+  WaitJoiner() = default;
+  // Observes them again after the freeze, and so finds threads that never yield the CPU: `before`
+  // is an observation from before it. Passes its report on stacks to `on_report`.
+  WaitJoiner(std::vector<ThreadActivity> before, std::function<void(const StackReport&)> on_report)
+      : before_(std::move(before)), on_report_(std::move(on_report)) {}
+
   [[nodiscard]] std::vector<Range> needs(const snapshot::Target& target,
                                          const snapshot::HeldHeap& held,
                                          std::span<const FrozenThread> threads) const override;
@@ -19,6 +31,10 @@ class WaitJoiner final : public snapshot::WaitReader {
   void join_objects(const snapshot::Target& target,
                     const snapshot::HeldHeap& held,
                     snapshot::Snapshot& snapshot) const override;
+
+ private:
+  std::vector<ThreadActivity> before_;
+  std::function<void(const StackReport&)> on_report_;
 };
 
 }  // namespace heapattach::stacks

@@ -92,6 +92,7 @@ class Joining {
     if (thread.registers && !seen.is_of_kernel) {
       if (const auto call = call_of(*thread.registers, scene_.modules)) {
         seen.wait.call = describe(*call, scene_.capture, descriptors_, scene_.monotonic);
+        seen.needs_another_thread = needs_own_process(*call, scene_.map);
         owner = owner_of_awaited_lock(*call, named(report_, seen.stack), scene_.capture);
         if (owner) {
           seen.awaited_kind = owner->kind;

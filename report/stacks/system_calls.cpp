@@ -277,4 +277,14 @@ std::optional<RemoteAddr> awaited_futex(const SystemCall& call) {
   }
 }
 
+bool needs_own_process(const SystemCall& call, const MemoryMap& map) {
+  const auto futex = awaited_futex(call);
+  const bool has_limit = call.arguments[3] != 0;
+  if (!futex || has_limit) return false;
+  if ((call.arguments[1] & FUTEX_PRIVATE_FLAG) != 0) return true;
+  // pthread_join() waits like this for the kernel, which wakes it when the thread ends.
+  const Mapping* const mapping = map.find(*futex);
+  return mapping != nullptr && mapping->is_private && mapping->is_anonymous();
+}
+
 }  // namespace heapattach::stacks

@@ -9,6 +9,7 @@
 
 #include "attach/arch/registers.h"
 #include "attach/memory/memory_reader.h"
+#include "attach/process/memory_map.h"
 #include "report/stacks/descriptors.h"
 #include "symbols/elf/module.h"
 
@@ -40,5 +41,8 @@ std::optional<SystemCall> call_of(const Registers& registers, const Modules& mod
 
 // The futex that it waits for, if any.
 [[nodiscard]] std::optional<RemoteAddr> awaited_futex(const SystemCall& call);
+
+// Whether it waits for a futex without a time limit, and no other process can wake it.
+[[nodiscard]] bool needs_own_process(const SystemCall& call, const MemoryMap& map);
 
 }  // namespace heapattach::stacks

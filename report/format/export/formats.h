@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report/format/export/trace_exports.h"
+#include "report/format/write/diagnosis_formats.h"
 #include "report/format/write/growth_formats.h"
 #include "report/format/write/json_lines.h"
 #include "report/format/write/leak_formats.h"
@@ -104,6 +105,7 @@ struct Format {
   TextWriter<const StringReport&> strings = {};
   TextWriter<const SummaryReport&> summary = {};
   TextWriter<const snapshot::Examination&> check = {};
+  TextWriter<const DiagnosisReport&> diagnosis = {};
 };
 
 // Whether a format has one of these writers.

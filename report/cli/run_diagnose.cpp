@@ -1,0 +1,40 @@
+// --diagnose: what is wrong with a process, in one page.
+
+#include <fmt/format.h>
+
+#include "report/cli/find_processes.h"
+#include "report/cli/reports.h"
+#include "report/cli/text_style.h"
+#include "report/format/export/formats.h"
+
+namespace heapattach {
+
+namespace {
+
+// Of --fail-if found: true if the verdict is a fault.
+void judge_conditions(const Options& options, const DiagnosisReport& report, Answer& answer) {
+  if (options.fail_if.empty() || !report.verdict.is_fault) return;
+  answer.status = ExitStatus::FailIfHeld;
+  answer.remarks.push_back(fmt::format("--fail-if 'found' is true: {}", report.verdict.kind));
+}
+
+}  // namespace
+
+Result<Answer> run_diagnose(Job& job) {
+  const Options& options = job.options;
+  DiagnosisReport report;
+  report.evidence = HA_TRY(job.sources.diagnosis(options, job.deadline, job.console));
+  job.console.step("judging what was seen");
+  report.verdict = diagnose::judge(report.evidence);
+  report.is_one_of_several = options.is_one_of_several;
+  if (const auto listed = listed_process(options.pid); listed && options.is_one_of_several) {
+    report.name = listed->name;
+  }
+  Answer answer;
+  answer.text = options.format->diagnosis(report, style_of(options));
+  if (report.evidence.is_partial) answer.status = ExitStatus::Partial;
+  judge_conditions(options, report, answer);
+  return answer;
+}
+
+}  // namespace heapattach

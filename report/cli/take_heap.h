@@ -1,0 +1,25 @@
+#pragma once
+
+#include "attach/base/deadline.h"
+#include "report/cli/console.h"
+#include "report/cli/options.h"
+#include "report/collect/take_options.h"
+#include "report/model/model.h"
+#include "report/request.h"
+
+// Takes the heap of a process as the options say.
+namespace heapattach {
+
+// The request for a report on a heap. With --redact, its steps and warnings do not appear.
+[[nodiscard]] Request heap_request(const Options& options,
+                                   const Deadline& deadline,
+                                   Console& console);
+
+// What to take for the report in the options. Borrows the request.
+[[nodiscard]] snapshot::TakeOptions take_options(const Options& options, const Request& request);
+
+// The heap of a collector or of malloc; of a Ruby process, Ruby's.
+Result<snapshot::Snapshot> take_from_process(const Options& options,
+                                             const snapshot::TakeOptions& what);
+
+}  // namespace heapattach

@@ -1,0 +1,68 @@
+// Allocations of malloc that the program can no longer reach. Most programs lose a few at their
+// start and never again, so a few prove nothing: a leak that repeats has a hundred roots of one
+// type, and 16 KiB in all; a single one matters if it has a mebibyte.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "report/diagnose/finders.h"
+#include "report/text/human_bytes.h"
+
+namespace heapattach::diagnose {
+
+namespace {
+
+constexpr std::uint64_t kRepeated = 100;
+constexpr std::uint64_t kLeastBytes = 16U << 10U;
+constexpr std::uint64_t kLarge = 1U << 20U;
+constexpr std::size_t kShownLeaks = 3;
+
+bool is_certain(const LeakSeen& leak) {
+  return leak.bytes >= kLarge || (leak.leaks >= kRepeated && leak.bytes >= kLeastBytes);
+}
+
+// "3759 objects of 48 bytes", "120 Circle".
+std::string things(std::uint64_t count, const std::string& type) {
+  if (type.starts_with('(') && type.ends_with(" bytes)")) {
+    return fmt::format("{} of {}", counted(count, "object"), type.substr(1, type.size() - 2));
+  }
+  return fmt::format("{} {}", count, type);
+}
+
+std::string line_of(const LeakSeen& leak) {
+  const std::uint64_t others = leak.objects - leak.leaks;
+  return fmt::format(
+      "{}{}{}: {}, for instance {:#x}", things(leak.leaks, leak.type),
+      leak.is_cycle ? " in cycles" : "",
+      others == 0 ? std::string()
+                  : fmt::format(", with {} that only they reference", counted(others, "object")),
+      human_bytes(leak.bytes), leak.example);
+}
+
+}  // namespace
+
+void find_leaking(const Evidence& evidence, std::vector<Finding>& found) {
+  if (!evidence.leaks) return;
+  const LeaksSeen& leaks = *evidence.leaks;
+  const auto worst = std::find_if(leaks.rows.begin(), leaks.rows.end(), is_certain);
+  if (worst == leaks.rows.end()) return;
+  Finding leaking{
+      .kind = "leaking",
+      .severity = Severity::Fault,
+      .sentence = fmt::format("leaking: {}, {}, that nothing references any more",
+                              things(worst->leaks, worst->type), human_bytes(worst->bytes)),
+      .evidence = {},
+      .next = fmt::format("leaks{} {}", evidence.is_live ? " --confirm 2s" : "", evidence.source)};
+  if (leaks.objects > worst->leaks) {
+    leaking.evidence.push_back(fmt::format("leaked in all: {}, {}, in {}",
+                                           counted(leaks.objects, "object"),
+                                           human_bytes(leaks.bytes), counted(leaks.leaks, "leak")));
+  }
+  for (std::size_t i = 0; i < std::min(leaks.rows.size(), kShownLeaks); ++i) {
+    leaking.evidence.push_back(line_of(leaks.rows[i]));
+  }
+  found.push_back(std::move(leaking));
+}
+
+}  // namespace heapattach::diagnose

@@ -1,0 +1,89 @@
+// Limits of which four fifths are used. A server needs room for a burst; the next call that fails
+// at the limit is often one that nobody checks. The memory of a control group is reported from nine
+// tenths, because a group that is meant to be full of one program is no fault before that.
+
+#include <fmt/format.h>
+
+#include "report/diagnose/finders.h"
+#include "report/text/human_bytes.h"
+
+namespace heapattach::diagnose {
+
+namespace {
+
+constexpr unsigned kNearPercent = 80;
+constexpr unsigned kNearlyFullPercent = 90;
+
+void add_limit(std::string sentence,
+               std::vector<std::string> lines,
+               std::string next,
+               std::vector<Finding>& found) {
+  found.push_back({.kind = "limit",
+                   .severity = Severity::Fault,
+                   .sentence = "near a limit: " + std::move(sentence),
+                   .evidence = std::move(lines),
+                   .next = std::move(next)});
+}
+
+std::vector<std::string> most_open(const ProcessFacts& facts) {
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> lines;
+  for (const DescriptorKind& kind : facts.open) {
+    if (lines.size() == kShown) break;
+    lines.push_back(fmt::format("{} of {}", kind.count, kind.what));
+  }
+  return lines;
+}
+
+void add_memory_limit(const Evidence& evidence, std::vector<Finding>& found) {
+  const std::optional<Use>& memory = evidence.facts->group_memory;
+  if (!memory || !memory->is_near(kNearlyFullPercent)) return;
+  std::vector<std::string> lines{fmt::format("this process has {} of it resident",
+                                             human_bytes(evidence.facts->resident_bytes))};
+  add_limit(fmt::format("its control group uses {} of {}, and at the limit the kernel kills",
+                        human_bytes(memory->used), human_bytes(*memory->limit)),
+            std::move(lines), "summary " + evidence.source, found);
+}
+
+}  // namespace
+
+void find_limits(const Evidence& evidence, std::vector<Finding>& found) {
+  if (!evidence.facts) return;
+  const ProcessFacts& facts = *evidence.facts;
+  const auto is_near = [](const std::optional<Use>& use) {
+    return use && use->is_near(kNearPercent);
+  };
+  const std::string stacks = "stacks --brief " + evidence.source;
+  if (is_near(facts.descriptors)) {
+    add_limit(fmt::format("{} of {} descriptors are open (RLIMIT_NOFILE), {} of them {}",
+                          facts.descriptors->used, *facts.descriptors->limit,
+                          facts.open.empty() ? 0 : facts.open.front().count,
+                          facts.open.empty() ? "unknown" : facts.open.front().what),
+              most_open(facts), stacks, found);
+  }
+  if (is_near(facts.threads)) {
+    add_limit(fmt::format("{} threads, and its user may have {} (RLIMIT_NPROC)",
+                          facts.threads->used, *facts.threads->limit),
+              {}, stacks, found);
+  }
+  if (is_near(facts.tasks)) {
+    add_limit(fmt::format("its control group has {} of {} threads and processes (pids.max)",
+                          facts.tasks->used, *facts.tasks->limit),
+              {fmt::format("{} of these are threads of this process",
+                           facts.threads ? facts.threads->used : 0)},
+              stacks, found);
+  }
+  if (is_near(facts.mappings)) {
+    std::vector<std::string> lines;
+    if (evidence.memory && evidence.memory->fiber_stacks > 0) {
+      lines.push_back(fmt::format("{} are stacks of fibers, which have two mappings each",
+                                  evidence.memory->fiber_stacks));
+    }
+    add_limit(fmt::format("{} of {} memory mappings (vm.max_map_count)", facts.mappings->used,
+                          *facts.mappings->limit),
+              std::move(lines), "summary " + evidence.source, found);
+  }
+  add_memory_limit(evidence, found);
+}
+
+}  // namespace heapattach::diagnose

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "report/diagnose/verdict.h"
+
+// The finders, each in the source file of its name, which begins with its threshold and the reason
+// for it. verdict.cpp has the list of them.
+namespace heapattach::diagnose {
+
+void find_deadlock(const Evidence& evidence, std::vector<Finding>& found);
+void find_lost_owner(const Evidence& evidence, std::vector<Finding>& found);
+void find_all_waiting(const Evidence& evidence, std::vector<Finding>& found);
+void find_busy(const Evidence& evidence, std::vector<Finding>& found);
+void find_limits(const Evidence& evidence, std::vector<Finding>& found);
+void find_leaking(const Evidence& evidence, std::vector<Finding>& found);
+void find_growing(const Evidence& evidence, std::vector<Finding>& found);
+void find_fragmented(const Evidence& evidence, std::vector<Finding>& found);
+void find_outside(const Evidence& evidence, std::vector<Finding>& found);
+void find_swapped(const Evidence& evidence, std::vector<Finding>& found);
+void find_open_files(const Evidence& evidence, std::vector<Finding>& found);
+void find_held_up(const Evidence& evidence, std::vector<Finding>& found);
+void find_holder(const Evidence& evidence, std::vector<Finding>& found);
+
+}  // namespace heapattach::diagnose

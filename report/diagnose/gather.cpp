@@ -1,0 +1,155 @@
+#include "report/diagnose/gather.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "report/analyze/growth_holders.h"
+#include "report/analyze/leaks.h"
+#include "report/analyze/suspects.h"
+#include "report/collect/heap_account.h"
+#include "report/model/origin_check.h"
+#include "report/text/human_bytes.h"
+
+namespace heapattach::diagnose {
+
+namespace {
+
+using snapshot::Snapshot;
+
+constexpr std::size_t kKeptRows = 10;
+
+bool has_references(const Snapshot& snapshot) {
+  return !snapshot.first_edge.empty() && !snapshot.roots.empty();
+}
+
+// Why nothing can be said about leaks; empty if something can.
+std::string why_leaks_are_unknown(const Snapshot& snapshot, const Evidence& evidence) {
+  const bool is_collected =
+      std::all_of(snapshot.heaps.begin(), snapshot.heaps.end(),
+                  [](const snapshot::Heap& heap) { return heap.kind().is_collected; });
+  if (snapshot.header.runtime == "ruby") return "malloc's heap beside Ruby's";
+  if (is_collected) return "malloc's heap beside the collector's: --heap both";
+  if (!snapshot.complete) return "leaks: " + snapshot.reason;
+  if (snapshot.header.live_only) return "leaks: the file has only reachable objects";
+  if (!has_references(snapshot)) return "leaks: there are no references";
+  if (evidence.facts && explains_leaks(evidence.facts->kept_by_epoll, snapshot)) {
+    return "leaks: the program has left addresses of its objects to the kernel (epoll)";
+  }
+  return {};
+}
+
+LeaksSeen leaks_of(const Snapshot& snapshot) {
+  const analyze::Leaks leaks = analyze::find_leaks(snapshot);
+  LeaksSeen seen{.rows = {}, .leaks = leaks.leaks, .objects = leaks.objects, .bytes = leaks.bytes};
+  for (const analyze::LeakRow& row : leaks.rows) {
+    if (seen.rows.size() == kKeptRows) break;
+    seen.rows.push_back({.type = snapshot.types[row.type].name,
+                         .is_cycle = row.is_cycle,
+                         .leaks = row.leaks,
+                         .objects = row.objects,
+                         .bytes = row.bytes,
+                         .example = snapshot.objects[row.example].address});
+  }
+  return seen;
+}
+
+std::optional<HolderSeen> holder_of(const Snapshot& snapshot) {
+  constexpr std::size_t kShown = 3;
+  const analyze::Suspects suspects = analyze::find_suspects(snapshot);
+  if (suspects.found.empty()) return {};
+  const analyze::Suspect& first = suspects.found.front();
+  HolderSeen seen{.sentence = first.sentence,
+                  .path = first.root_path_summary,
+                  .retained_bytes = std::max(first.retained_bytes, first.named_retains),
+                  .live_bytes = suspects.live_bytes,
+                  .contents = {}};
+  for (const analyze::Content& content : first.contents) {
+    if (seen.contents.size() == kShown) break;
+    seen.contents.push_back(fmt::format("{}, {}: {}", counted(content.objects, "object"),
+                                        human_bytes(content.bytes),
+                                        snapshot.types[content.type].name));
+  }
+  return seen;
+}
+
+}  // namespace
+
+bool explains_leaks(const std::vector<std::uint64_t>& words, const Snapshot& snapshot) {
+  constexpr std::uint64_t kShare = 10;  // a tenth of them, with what they reference
+  std::uint64_t explained = 0;
+  std::uint64_t unreachable = 0;
+  for (const snapshot::Object& object : snapshot.objects) unreachable += object.is_reachable == 0;
+  for (const std::uint64_t word : words) {
+    const auto after =
+        std::upper_bound(snapshot.objects.begin(), snapshot.objects.end(), word,
+                         [](std::uint64_t at, const auto& one) { return at < one.address; });
+    if (after == snapshot.objects.begin()) continue;
+    const snapshot::Object& object = *(after - 1);
+    const bool is_in = word - object.address < snapshot.bytes_of(object);
+    explained += is_in && object.is_reachable == 0;
+  }
+  return explained > 0 && explained >= unreachable / kShare;
+}
+
+void add_heap(const Snapshot& snapshot, Evidence& evidence) {
+  evidence.exe = snapshot.header.exe;
+  evidence.captured = snapshot.header.captured;
+  evidence.pause_ms = snapshot.header.pause_ms;
+  for (const auto& heap : heap_accounts(snapshot)) {
+    if (heap) evidence.heaps.push_back(*heap);
+  }
+  evidence.objects = analyze::reachable(snapshot).objects;
+  if (!snapshot.complete) {
+    evidence.is_partial = true;
+    evidence.not_examined.push_back("a part of the heap: " + snapshot.reason);
+  }
+  std::string no_leaks = why_leaks_are_unknown(snapshot, evidence);
+  if (no_leaks.empty()) {
+    evidence.leaks = leaks_of(snapshot);
+  } else {
+    evidence.not_examined.push_back(std::move(no_leaks));
+  }
+  if (has_references(snapshot)) evidence.holder = holder_of(snapshot);
+}
+
+void add_growth(const Snapshot& baseline,
+                const std::string& file,
+                const Snapshot& snapshot,
+                Evidence& evidence) {
+  const std::vector<snapshot::NamedSnapshot> named{{file, &baseline}, {evidence.source, &snapshot}};
+  const snapshot::OriginCheck origins = snapshot::check_origins(named);
+  const std::vector<const Snapshot*> both{&baseline, &snapshot};
+  const analyze::Difference difference = analyze::compare(both, snapshot::CountBy::Type);
+  GrowthSeen seen{.baseline = file,
+                  .captured = baseline.header.captured,
+                  .before = difference.total.before,
+                  .after = difference.total.after,
+                  .types = {},
+                  .remarks = origins.remarks};
+  if (analyze::knows_holders(snapshot)) {
+    const analyze::GrowthHolders holders = analyze::find_growth_holders(
+        both, origins.is_same_process, snapshot::CountBy::Type, difference);
+    for (const analyze::GrowthHolder& holder : holders.found) {
+      seen.types.push_back({holder.type, holder.objects, holder.retained_bytes, holder.summary});
+    }
+  }
+  evidence.growth = std::move(seen);
+}
+
+void add_memory(const snapshot::SeenMemory& seen, Evidence& evidence) {
+  evidence.memory = account_for(seen);
+  std::map<std::string, std::uint64_t> files;
+  for (const snapshot::SeenMapping& one : seen.mappings) {
+    const Mapping& mapping = one.mapping.mapping;
+    if (mapping.path.starts_with('/')) files[mapping.path] += one.mapping.resident_bytes;
+  }
+  for (const auto& [path, bytes] : files) evidence.files.push_back({path, bytes});
+  std::stable_sort(evidence.files.begin(), evidence.files.end(), [](const auto& a, const auto& b) {
+    return a.resident_bytes > b.resident_bytes;
+  });
+  if (evidence.files.size() > kKeptRows) evidence.files.resize(kKeptRows);
+}
+
+}  // namespace heapattach::diagnose

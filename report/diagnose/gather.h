@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "report/collect/memory_account.h"
+#include "report/diagnose/evidence.h"
+#include "report/model/model.h"
+
+// Turns what was taken from a process or read from a file into evidence.
+namespace heapattach::diagnose {
+
+// Adds what a heap shows: its account, leaks if they can be judged, and what keeps most of it.
+// `evidence.facts`, if known, must be there already.
+void add_heap(const snapshot::Snapshot& snapshot, Evidence& evidence);
+
+// Adds the difference to an earlier snapshot, which was read from `file`.
+void add_growth(const snapshot::Snapshot& baseline,
+                const std::string& file,
+                const snapshot::Snapshot& snapshot,
+                Evidence& evidence);
+
+// Adds the resident memory by use, and the files that have most of it.
+void add_memory(const snapshot::SeenMemory& seen, Evidence& evidence);
+
+// Whether the words, which the kernel keeps for the program, reference so many of the leaked
+// objects that nothing can be said about leaks. The snapshot has its unreachable objects.
+[[nodiscard]] bool explains_leaks(const std::vector<std::uint64_t>& words,
+                                  const snapshot::Snapshot& snapshot);
+
+}  // namespace heapattach::diagnose

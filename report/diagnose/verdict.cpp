@@ -1,0 +1,87 @@
+#include "report/diagnose/verdict.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "report/diagnose/finders.h"
+#include "report/text/human_bytes.h"
+
+namespace heapattach::diagnose {
+
+namespace {
+
+// What stops the process comes before what will stop it, and that before what costs memory.
+constexpr std::array<Finder, 13> kFinders{
+    find_deadlock,   find_lost_owner, find_all_waiting, find_busy,    find_limits,
+    find_growing,    find_leaking,    find_fragmented,  find_outside, find_swapped,
+    find_open_files, find_held_up,    find_holder};
+
+std::vector<std::string> looked_at(const Evidence& evidence) {
+  std::vector<std::string> words;
+  if (evidence.stacks) {
+    words.push_back(counted(evidence.stacks->threads.size(), "thread"));
+    if (!evidence.stacks->fibers.empty()) {
+      words.push_back(counted(evidence.stacks->fibers.size(), "fiber"));
+    }
+  }
+  for (const snapshot::HeapAccount& heap : evidence.heaps) {
+    words.push_back(fmt::format("{} of {} heap", human_bytes(heap.heap), whose(*heap.kind)));
+  }
+  if (evidence.heaps.empty() && evidence.objects > 0) {
+    words.push_back(counted(evidence.objects, "object"));
+  }
+  if (evidence.leaks) words.emplace_back("leaks");
+  if (evidence.growth) words.push_back("growth since " + evidence.growth->baseline);
+  if (evidence.memory) {
+    words.push_back(
+        fmt::format("{} of resident memory", human_bytes(evidence.memory->total.resident_bytes)));
+  }
+  if (evidence.facts) words.emplace_back("limits");
+  return words;
+}
+
+std::string healthy_sentence(const Verdict& verdict) {
+  const auto& words = verdict.looked_at;
+  std::string text = "nothing wrong was found";
+  if (words.size() == 1) text += " in " + words.front();
+  if (words.size() > 1) {
+    text +=
+        fmt::format(" in {} and {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
+  }
+  return text;
+}
+
+}  // namespace
+
+Verdict judge(const Evidence& evidence) {
+  Verdict verdict;
+  for (const Finder find : kFinders) find(evidence, verdict.findings);
+  std::stable_sort(verdict.findings.begin(), verdict.findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.severity < b.severity; });
+  verdict.looked_at = looked_at(evidence);
+  const bool has_any = !verdict.findings.empty();
+  if (has_any && verdict.findings.front().severity != Severity::Remark) {
+    const Finding& worst = verdict.findings.front();
+    verdict.kind = worst.kind;
+    verdict.sentence = worst.sentence;
+    verdict.is_fault = worst.severity == Severity::Fault;
+    verdict.next = worst.next;
+    return verdict;
+  }
+  verdict.kind = "healthy";
+  verdict.sentence = healthy_sentence(verdict);
+  if (has_any) {
+    verdict.sentence += "; " + verdict.findings.front().sentence;
+    verdict.next = verdict.findings.front().next;
+  } else if (evidence.is_live) {
+    verdict.next = (evidence.objects == 0 ? "stacks " : "watch 1m ") + evidence.source;
+  } else {
+    verdict.next = "suspects " + evidence.source;
+  }
+  return verdict;
+}
+
+}  // namespace heapattach::diagnose

@@ -1,0 +1,75 @@
+// One JSON object on one line, version 1:
+//
+//   {"version":1,"report":"diagnose","pid":4711,"exe":"/srv/app","captured":"…","pause_ms":2.9,
+//    "verdict":"leaking","sentence":"leaking: 3759 objects …","found":true,
+//    "findings":[{"kind":"leaking","severity":"fault","sentence":"…","evidence":["…"],
+//                 "next":"heapattach leaks --confirm 2s 4711"}],
+//    "looked_at":["3 threads","…"],"not_looked_at":["…"],"next":"heapattach …"}
+//
+// `verdict` is the kind of the finding that decides, or "healthy". Kinds: deadlock, lost_lock,
+// all_waiting, busy, limit, growing, leaking, fragmented, outside, swapped, descriptors, waiting,
+// holder. Severities: fault (then "found" is true), unusual, remark. Sentences are for people, and
+// may change.
+
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/format/write/diagnosis_formats.h"
+#include "report/format/write/json_record.h"
+
+namespace heapattach {
+
+namespace {
+
+std::string_view severity_word(diagnose::Severity severity) {
+  switch (severity) {
+    case diagnose::Severity::Fault: return "fault";
+    case diagnose::Severity::Unusual: return "unusual";
+    case diagnose::Severity::Remark: break;
+  }
+  return "remark";
+}
+
+void add_texts(std::string_view key, const std::vector<std::string>& texts, JsonRecord& record) {
+  record.open_list(key);
+  for (const std::string& text : texts) record.item(text);
+  record.close_list();
+}
+
+}  // namespace
+
+std::string format_diagnosis_json(const DiagnosisReport& report) {
+  JsonRecord record;
+  record.number("version", 1);
+  record.text("report", "diagnose");
+  record.number("pid", report.evidence.pid);
+  record.text_unless_empty("exe", report.evidence.exe);
+  record.text_unless_empty("captured", report.evidence.captured);
+  if (report.evidence.pause_ms) {
+    record.raw("pause_ms", fmt::format("{:.3f}", *report.evidence.pause_ms));
+  }
+  record.text("verdict", report.verdict.kind);
+  record.text("sentence", report.verdict.sentence);
+  record.boolean("found", report.verdict.is_fault);
+  record.open_list("findings");
+  for (const diagnose::Finding& finding : report.verdict.findings) {
+    JsonRecord item;
+    item.text("kind", finding.kind);
+    item.text("severity", severity_word(finding.severity));
+    item.text("sentence", finding.sentence);
+    add_texts("evidence", finding.evidence, item);
+    item.text("next", "heapattach " + finding.next);
+    record.item(std::move(item));
+  }
+  record.close_list();
+  add_texts("looked_at", report.verdict.looked_at, record);
+  if (!report.evidence.not_examined.empty()) {
+    add_texts("not_looked_at", report.evidence.not_examined, record);
+  }
+  record.text("next", "heapattach " + report.verdict.next);
+  return std::move(record).line();
+}
+
+}  // namespace heapattach

@@ -1,0 +1,301 @@
+// The finders, one by one: what each of them says, and the healthy neighbour that it leaves alone.
+
+#include "report/diagnose/finders.h"
+
+#include <doctest/doctest.h>
+
+namespace heapattach::diagnose {
+
+namespace {
+
+constexpr std::uint64_t kMiB = 1U << 20U;
+
+std::vector<Finding> found_by(Finder find, const Evidence& evidence) {
+  std::vector<Finding> found;
+  find(evidence, found);
+  return found;
+}
+
+std::string sentence_by(Finder find, const Evidence& evidence) {
+  const auto found = found_by(find, evidence);
+  return found.empty() ? "" : found.front().sentence;
+}
+
+Evidence live() {
+  Evidence evidence;
+  evidence.pid = 4711;
+  evidence.source = "4711";
+  evidence.is_live = true;
+  return evidence;
+}
+
+Evidence with_leak(std::uint64_t leaks, std::uint64_t bytes) {
+  Evidence evidence = live();
+  evidence.leaks =
+      LeaksSeen{.rows = {{.type = "(48 bytes)", .leaks = leaks, .objects = leaks, .bytes = bytes}},
+                .leaks = leaks,
+                .objects = leaks,
+                .bytes = bytes};
+  return evidence;
+}
+
+Evidence with_busy_thread() {
+  Evidence evidence = live();
+  stacks::StackReport report;
+  report.threads.resize(1);
+  report.threads[0].tid = 4711;
+  report.threads[0].is_busy = true;
+  report.threads[0].function = "spin (spin.c:9)";
+  evidence.stacks = report;
+  return evidence;
+}
+
+snapshot::HeapAccount malloc_heap(std::uint64_t heap, std::uint64_t free_in_bins) {
+  snapshot::HeapAccount account;
+  account.kind = &heap_kind("malloc");
+  account.heap = heap;
+  account.free = free_in_bins;
+  account.live = heap - free_in_bins;
+  account.facts = {{"bin_bytes", "", free_in_bins}};
+  return account;
+}
+
+Evidence with_memory(snapshot::MemoryUse use, std::uint64_t bytes, std::uint64_t heap) {
+  Evidence evidence = live();
+  evidence.heaps = {malloc_heap(heap, 0)};
+  snapshot::MemoryAccount memory;
+  memory.by_use[static_cast<std::size_t>(snapshot::MemoryUse::Malloc)].resident_bytes = heap;
+  memory.by_use[static_cast<std::size_t>(use)].resident_bytes += bytes;
+  memory.total.resident_bytes = heap + bytes;
+  evidence.memory = memory;
+  return evidence;
+}
+
+}  // namespace
+
+TEST_CASE("a deadlock is a fault, with those that are part of it") {
+  Evidence evidence = live();
+  CHECK(found_by(find_deadlock, evidence).empty());
+  evidence.stacks = stacks::StackReport{};
+  CHECK(found_by(find_deadlock, evidence).empty());
+  evidence.stacks->threads.resize(2);
+  evidence.stacks->threads[0].tid = 10;
+  evidence.stacks->threads[0].function = "transfer (bank.c:40)";
+  evidence.stacks->threads[0].wait.call = "futex(…)";
+  evidence.stacks->threads[0].finding = 1;
+  evidence.stacks->findings = {"busy: thread 11", "deadlock: thread 10 waits for itself"};
+  const auto found = found_by(find_deadlock, evidence);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].severity == Severity::Fault);
+  CHECK(found[0].sentence == "deadlock: thread 10 waits for itself");
+  CHECK(found[0].evidence ==
+        std::vector<std::string>{"thread 10 in transfer (bank.c:40): futex(…)"});
+  CHECK(found[0].next == "stacks 4711");
+}
+
+TEST_CASE("a lock whose owner has ended is a fault") {
+  Evidence evidence = live();
+  evidence.stacks = stacks::StackReport{};
+  evidence.stacks->threads.resize(1);
+  evidence.stacks->threads[0].tid = 10;
+  CHECK(found_by(find_lost_owner, evidence).empty());
+  evidence.stacks->threads[0].gone_owner = 12;
+  CHECK(sentence_by(find_lost_owner, evidence) ==
+        "hung: thread 10 waits for a mutex, which thread 12 locked, and that thread has ended");
+}
+
+TEST_CASE("threads that all wait for another thread are hung, unless a signal can wake them") {
+  Evidence evidence = live();
+  evidence.stacks = stacks::StackReport{};
+  CHECK(found_by(find_all_waiting, evidence).empty());
+  evidence.stacks->threads.resize(2);
+  evidence.stacks->caught_signals = 0;
+  evidence.stacks->threads[0].needs_another_thread = true;
+  CHECK(found_by(find_all_waiting, evidence).empty());
+  evidence.stacks->threads[1].needs_another_thread = true;
+  CHECK(sentence_by(find_all_waiting, evidence) ==
+        "hung: all 2 threads wait for another thread of the process, without a time limit, and "
+        "nobody is left to wake them");
+  evidence.stacks->caught_signals = 2;
+  CHECK(found_by(find_all_waiting, evidence).empty());
+}
+
+TEST_CASE("a busy thread is no fault: it may work") {
+  const auto found = found_by(find_busy, with_busy_thread());
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].severity == Severity::Unusual);
+  CHECK(found[0].sentence ==
+        "busy: thread 4711 never gave up its processor, in spin (spin.c:9); this is work, or a "
+        "loop that does not end");
+}
+
+TEST_CASE("a busy thread is a fault if fibers could run, and no thread looks for one") {
+  Evidence evidence = with_busy_thread();
+  stacks::StackReport& report = *evidence.stacks;
+  report.threads[0].fiber = 0;
+  report.fibers.resize(2);
+  report.fibers[0].name = "main";
+  report.fibers[0].thread = 0;
+  SUBCASE("one is ready") {
+    report.fibers[1].wait.kind = stacks::WaitKind::Ready;
+    CHECK(found_by(find_busy, evidence).at(0).severity == Severity::Fault);
+    CHECK(found_by(find_busy, evidence).at(0).sentence ==
+          "busy: fiber \"main\", on thread 4711 never gave up its processor, in spin (spin.c:9); 1 "
+          "fiber could run meanwhile, but not on that thread");
+  }
+  SUBCASE("another thread looks for it") {
+    report.fibers[1].wait.kind = stacks::WaitKind::Ready;
+    report.threads.resize(2);
+    report.threads[1].is_idle = true;
+    CHECK(found_by(find_busy, evidence).at(0).severity == Severity::Unusual);
+  }
+  SUBCASE("all of them wait for something") {
+    report.fibers[1].wait.kind = stacks::WaitKind::Receive;
+    CHECK(found_by(find_busy, evidence).at(0).severity == Severity::Unusual);
+  }
+}
+
+TEST_CASE("threads that merely wait for a lock are a remark") {
+  Evidence evidence = live();
+  evidence.stacks = stacks::StackReport{};
+  evidence.stacks->remarks = {
+      "3 threads wait for a lock that thread 9 holds",
+      "thread 8 waits for a mutex, which thread 7 locked; this process has no such thread"};
+  const auto found = found_by(find_held_up, evidence);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].severity == Severity::Remark);
+}
+
+TEST_CASE("a leak repeats, or it is large; a handful is none") {
+  CHECK(sentence_by(find_leaking, with_leak(3759, 3759 * 48)) ==
+        "leaking: 3759 objects of 48 bytes, 176.2 KiB, that nothing references any more");
+  CHECK(sentence_by(find_leaking, with_leak(1, 2 * kMiB)).starts_with("leaking: 1 object of 48"));
+  CHECK(found_by(find_leaking, with_leak(99, 99 * 4096)).empty());
+  CHECK(found_by(find_leaking, with_leak(200, 200 * 16)).empty());
+  CHECK(found_by(find_leaking, live()).empty());
+  CHECK(found_by(find_leaking, with_leak(3759, 3759 * 48)).at(0).next == "leaks --confirm 2s 4711");
+}
+
+TEST_CASE("growth counts from a mebibyte and a tenth") {
+  Evidence evidence = live();
+  const auto grow = [&](std::uint64_t before, std::uint64_t after) {
+    evidence.growth = GrowthSeen{.baseline = "a.jsonl",
+                                 .captured = "2026-11-20T11:34:07.215Z",
+                                 .before = {10, before},
+                                 .after = {20, after},
+                                 .types = {{"Session", 10, after - before, "global STORE → @h"}},
+                                 .remarks = {}};
+    return sentence_by(find_growing, evidence);
+  };
+  CHECK(grow(2 * kMiB, 4 * kMiB) ==
+        "growing: the live objects have grown from 2.0 MiB to 4.0 MiB since "
+        "2026-11-20T11:34:07.215Z: 10 new Session, held by global STORE → @h");
+  CHECK(grow(100, kMiB).empty());
+  CHECK(grow(100 * kMiB, 105 * kMiB).empty());
+  CHECK(grow(4 * kMiB, 2 * kMiB).empty());
+}
+
+TEST_CASE("a heap is fragmented if half of it is free between allocations, and resident") {
+  Evidence evidence = live();
+  evidence.heaps = {malloc_heap(100 * kMiB, 80 * kMiB)};
+  CHECK(sentence_by(find_fragmented, evidence) ==
+        "fragmented: 80.0 MiB of the 100.0 MiB in malloc's heap are free, but lie between "
+        "allocations and cannot be returned to the system");
+  SUBCASE("its pages were given back") {
+    evidence.memory = snapshot::MemoryAccount{};
+    evidence.memory->total.resident_bytes = 45 * kMiB;
+    CHECK(found_by(find_fragmented, evidence).empty());
+  }
+  SUBCASE("it is small") {
+    evidence.heaps = {malloc_heap(10 * kMiB, 8 * kMiB)};
+    CHECK(found_by(find_fragmented, evidence).empty());
+  }
+  SUBCASE("most of it is in use") {
+    evidence.heaps = {malloc_heap(100 * kMiB, 40 * kMiB)};
+    CHECK(found_by(find_fragmented, evidence).empty());
+  }
+}
+
+TEST_CASE("memory outside the heap is named by its kind and its largest file") {
+  using snapshot::MemoryUse;
+  Evidence evidence = with_memory(MemoryUse::Files, 300 * kMiB, 10 * kMiB);
+  evidence.files = {{"/srv/data.mdb", 290 * kMiB}};
+  CHECK(sentence_by(find_outside, evidence) ==
+        "memory is outside the heap: 300.0 MiB of 310.0 MiB resident, 300.0 MiB of it in mapped "
+        "files, most of /srv/data.mdb");
+  CHECK(sentence_by(find_outside, with_memory(MemoryUse::Other, 300 * kMiB, 10 * kMiB))
+            .ends_with("300.0 MiB of it in anonymous memory that no known heap has"));
+  CHECK(found_by(find_outside, with_memory(MemoryUse::Files, 300 * kMiB, 200 * kMiB)).empty());
+  CHECK(found_by(find_outside, with_memory(MemoryUse::Files, 20 * kMiB, kMiB)).empty());
+}
+
+TEST_CASE("malloc's further arenas and mapped allocations are its heap") {
+  using snapshot::MemoryUse;
+  Evidence evidence = with_memory(MemoryUse::Other, 300 * kMiB, 10 * kMiB);
+  evidence.heaps = {malloc_heap(305 * kMiB, 0)};
+  CHECK(found_by(find_outside, evidence).empty());
+}
+
+TEST_CASE("limits are near their end from four fifths") {
+  Evidence evidence = live();
+  CHECK(found_by(find_limits, evidence).empty());
+  evidence.facts = ProcessFacts{};
+  evidence.facts->descriptors = Use{900, 1024};
+  evidence.facts->open = {{"/tmp/log", 880}, {"socket", 20}};
+  CHECK(sentence_by(find_limits, evidence) ==
+        "near a limit: 900 of 1024 descriptors are open (RLIMIT_NOFILE), 880 of them /tmp/log");
+  evidence.facts->descriptors = Use{800, 1024};
+  evidence.facts->mappings = Use{65000, 65530};
+  CHECK(sentence_by(find_limits, evidence) ==
+        "near a limit: 65000 of 65530 memory mappings (vm.max_map_count)");
+  evidence.facts->mappings = Use{65000, {}};
+  evidence.facts->group_memory = Use{850 * kMiB, 1000 * kMiB};
+  CHECK(found_by(find_limits, evidence).empty());
+  evidence.facts->group_memory = Use{950 * kMiB, 1000 * kMiB};
+  CHECK(sentence_by(find_limits, evidence) ==
+        "near a limit: its control group uses 950.0 MiB of 1000.0 MiB, and at the limit the kernel "
+        "kills");
+}
+
+TEST_CASE("much swapped memory is unusual") {
+  Evidence evidence = live();
+  evidence.facts = ProcessFacts{};
+  evidence.facts->resident_bytes = 100 * kMiB;
+  evidence.facts->swapped_bytes = 20 * kMiB;
+  CHECK(found_by(find_swapped, evidence).empty());
+  evidence.facts->swapped_bytes = 100 * kMiB;
+  CHECK(sentence_by(find_swapped, evidence) ==
+        "swapped out: 100.0 MiB of the 200.0 MiB of its memory are on disk");
+}
+
+TEST_CASE("one file with hundreds of descriptors is unusual; sockets are not") {
+  Evidence evidence = live();
+  evidence.facts = ProcessFacts{};
+  evidence.facts->descriptors = Use{500, 100000};
+  evidence.facts->open = {{"socket", 500}};
+  CHECK(found_by(find_open_files, evidence).empty());
+  evidence.facts->open = {{"socket", 500}, {"/tmp/log", 300}};
+  CHECK(sentence_by(find_open_files, evidence) ==
+        "descriptors: 300 of 500 open ones are of one file, /tmp/log");
+  evidence.facts->open = {{"/tmp/log", 100}};
+  CHECK(found_by(find_open_files, evidence).empty());
+}
+
+TEST_CASE("what keeps half of the heap is a remark") {
+  Evidence evidence = live();
+  evidence.holder = HolderSeen{.sentence = "one Cache keeps 3145728 bytes, 75 % of all live bytes",
+                               .path = "global CACHE",
+                               .retained_bytes = 3 * kMiB,
+                               .live_bytes = 4 * kMiB,
+                               .contents = {"20 objects, 2.0 MiB: Session"}};
+  const auto found = found_by(find_holder, evidence);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].severity == Severity::Remark);
+  CHECK(found[0].sentence ==
+        "most of the heap: one Cache keeps 3145728 bytes, 75 % of all live bytes, through global "
+        "CACHE");
+  evidence.holder->live_bytes = 8 * kMiB;
+  CHECK(found_by(find_holder, evidence).empty());
+}
+
+}  // namespace heapattach::diagnose

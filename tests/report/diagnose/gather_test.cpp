@@ -1,0 +1,79 @@
+#include "report/diagnose/gather.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/small_snapshot.h"
+
+namespace heapattach::diagnose {
+
+namespace {
+
+// A thousand objects of malloc's heap that nothing references.
+snapshot::Snapshot leaking() {
+  SnapshotBuilder build;
+  snapshot::Heap heap;
+  heap.name = "malloc";
+  heap.heap_bytes = 200'000;
+  heap.free_bytes = 0;
+  build.snapshot.heaps = {heap};
+  build.snapshot.header.live_only = false;
+  const auto type = build.type("Circle");
+  build.object(0x1000, type, 48);
+  for (std::uint64_t i = 1; i <= 1000; ++i) {
+    build.object(0x1000 + i * 0x40, type, 48).is_reachable = 0;
+  }
+  snapshot::Root root;
+  root.symbol = "CIRCLE";
+  build.snapshot.roots = {root};
+  return build.snapshot;
+}
+
+}  // namespace
+
+TEST_CASE("the leaks of malloc's heap are evidence") {
+  Evidence evidence;
+  add_heap(leaking(), evidence);
+  REQUIRE(evidence.leaks.has_value());
+  CHECK(evidence.leaks->objects == 1000);
+  CHECK(evidence.leaks->rows.at(0).type == "Circle");
+  CHECK(evidence.heaps.at(0).unreachable == 48000);
+  CHECK(evidence.not_examined.empty());
+}
+
+TEST_CASE("leaks are not judged, with the reason, if that proves nothing") {
+  Evidence evidence;
+  snapshot::Snapshot snapshot = leaking();
+  SUBCASE("the kernel has the addresses of the objects") {
+    evidence.facts = ProcessFacts{};
+    for (std::uint64_t i = 1; i <= 200; ++i) {
+      evidence.facts->kept_by_epoll.push_back(0x1000 + i * 0x40);
+    }
+    add_heap(snapshot, evidence);
+    CHECK(evidence.not_examined.at(0).find("epoll") != std::string::npos);
+  }
+  SUBCASE("a part of the heap is missing") {
+    snapshot.complete = false;
+    snapshot.reason = "cut";
+    add_heap(snapshot, evidence);
+    CHECK(evidence.is_partial);
+    CHECK(evidence.not_examined.back() == "leaks: cut");
+  }
+  SUBCASE("the file has only what is reachable") {
+    snapshot.header.live_only = true;
+    add_heap(snapshot, evidence);
+    CHECK(evidence.not_examined.size() == 1);
+  }
+  SUBCASE("the heap is a collector's") {
+    snapshot.heaps[0].name = heap_kind().name;
+    add_heap(snapshot, evidence);
+    CHECK(evidence.not_examined.at(0) == "malloc's heap beside the collector's: --heap both");
+  }
+  CHECK_FALSE(evidence.leaks.has_value());
+}
+
+TEST_CASE("numbers that epoll keeps are no addresses") {
+  CHECK_FALSE(explains_leaks({3, 4, 5, 0x1000}, leaking()));
+  CHECK_FALSE(explains_leaks({0x1040}, leaking()));
+}
+
+}  // namespace heapattach::diagnose
