@@ -1,0 +1,152 @@
+// --diagnose on programs whose state is known, because they make it themselves: incidents, and
+// kinds of health. No healthy one may be called anything else.
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+namespace {
+
+constexpr std::string_view kRubyProgram = "/usr/bin/ruby";
+
+enum class Truth { Healthy, Unusual, Fault };
+
+struct DiagnosedCase {
+  std::string program;
+  std::vector<std::string> arguments;
+  std::string verdict;
+  Truth truth = Truth::Healthy;
+  std::string named;  // in the first line: the cause; may be empty
+};
+
+std::vector<DiagnosedCase> incidents_in_c() {
+  const std::string one = "diagnosed";
+  return {
+      {one, {"deadlock"}, "deadlock", Truth::Fault, "waits for accounts"},
+      {one, {"lost_lock"}, "lost_lock", Truth::Fault, "the mutex accounts"},
+      {one, {"all_waiting"}, "all_waiting", Truth::Fault, "all 2 threads"},
+      {one, {"spin"}, "busy", Truth::Unusual, "in spin (diagnosed.c"},
+      {one, {"leak"}, "leaking", Truth::Fault, "5000 objects of 56 bytes"},
+      {one, {"large_leak"}, "leaking", Truth::Fault, "3 objects"},
+      {one, {"fragmented"}, "fragmented", Truth::Unusual, "malloc's heap are free"},
+      {one, {"mapped_file"}, "outside", Truth::Unusual, "/tmp/diagnosed-data."},
+      {one, {"own_pool"}, "outside", Truth::Unusual, "in anonymous memory"},
+      {one, {"descriptors"}, "limit", Truth::Fault, "of 256 descriptors"},
+      {one, {"same_file"}, "descriptors", Truth::Unusual, "/etc/hostname"},
+      {one, {"mappings"}, "limit", Truth::Fault, "memory mappings"},
+      {"deadlock", {}, "deadlock", Truth::Fault, "ring-0"},
+  };
+}
+
+std::vector<DiagnosedCase> health_in_c() {
+  const std::string one = "diagnosed";
+  return {
+      {one, {"idle"}, "healthy", Truth::Healthy, "in 1 thread"},
+      {one, {"pool"}, "healthy", Truth::Healthy, "in 9 threads"},
+      {one, {"take_turns"}, "healthy", Truth::Healthy, "3 threads wait"},
+      {one, {"cache"}, "healthy", Truth::Healthy, ""},
+      {one, {"few_lost"}, "healthy", Truth::Healthy, "leaks"},
+      {one, {"freed"}, "healthy", Truth::Healthy, ""},
+      {one, {"connections"}, "healthy", Truth::Healthy, ""},
+      {one, {"churn"}, "healthy", Truth::Healthy, ""},
+      {"sleeper", {}, "healthy", Truth::Healthy, ""},
+      {"allocates_musl", {}, "healthy", Truth::Healthy, ""},
+      {"known_live_set", {}, "healthy", Truth::Healthy, "the collector's heap"},
+      {"collecting", {}, "healthy", Truth::Healthy, ""},
+  };
+}
+
+std::vector<DiagnosedCase> of_cxx() {
+  return {
+      {"malloced", {}, "leaking", Truth::Fault, "5 objects of"},
+      {"pipeline", {}, "healthy", Truth::Healthy, "::seen of target_pipeline"},
+      {"containers", {}, "healthy", Truth::Healthy, ""},
+      {"mallocing", {}, "healthy", Truth::Healthy, ""},
+  };
+}
+
+std::vector<DiagnosedCase> of_crystal() {
+  const std::string one = "hanging_default";
+  return {
+      {one, {"locks"}, "deadlock", Truth::Fault, "Ledger#report"},
+      {one, {"exchange"}, "deadlock", Truth::Fault, "Exchange#answer"},
+      {one, {"channels", "4"}, "deadlock", Truth::Fault, "all 5 fibers"},
+      {one, {"spin", "3"}, "busy", Truth::Unusual, "in spin_in_place"},
+      {one, {"io"}, "healthy", Truth::Healthy, ""},
+      {"service_default", {}, "healthy", Truth::Healthy, "global STORE"},
+      {"holders_default", {}, "healthy", Truth::Healthy, ""},
+  };
+}
+
+std::vector<DiagnosedCase> of_ruby() {
+  const std::string script = TARGETS "/diagnosed.rb";
+  const std::string ruby(kRubyProgram);
+  return {
+      {ruby, {script, "deadlock"}, "deadlock", Truth::Fault, "waits for Mutex"},
+      {ruby, {script, "spin"}, "busy", Truth::Unusual, "diagnosed.rb"},
+      {ruby, {script, "idle"}, "healthy", Truth::Healthy, ""},
+      {ruby, {script, "workers"}, "healthy", Truth::Healthy, "in 5 threads"},
+      {ruby, {script, "cache"}, "healthy", Truth::Healthy, ""},
+  };
+}
+
+std::string severity_in(Truth truth) {
+  return truth == Truth::Fault ? R"("found":true)" : R"("found":false)";
+}
+
+void check_case(const DiagnosedCase& one) {
+  CAPTURE(one.program);
+  CAPTURE((one.arguments.empty() ? std::string() : one.arguments.back()));
+  LiveTarget target(one.program, one.arguments);
+  const ToolRun run =
+      run_tool({"diagnose", "-f", "json", "--fail-if", "found", fmt::format("{}", target.pid())});
+  INFO(run.output);
+  INFO(run.errors);
+  CHECK(run.status == (one.truth == Truth::Fault ? 10 : 0));
+  CHECK(run.output.find(fmt::format(R"("verdict":"{}")", one.verdict)) != std::string::npos);
+  CHECK(run.output.find(severity_in(one.truth)) != std::string::npos);
+  const std::size_t sentence = run.output.find(R"("sentence":)");
+  CHECK(run.output.find(one.named, sentence) < run.output.find(R"("found":)"));
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+void check_cases(const std::vector<DiagnosedCase>& cases) {
+  for (const DiagnosedCase& one : cases) {
+    if (one.program.starts_with('/') || is_target_built(one.program)) check_case(one);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("each incident of a program in C gets its verdict") {
+  check_cases(incidents_in_c());
+}
+
+TEST_CASE("no healthy program in C raises an alarm") {
+  check_cases(health_in_c());
+}
+
+TEST_CASE("incidents and health of programs in C++ are told apart") {
+  check_cases(of_cxx());
+}
+
+TEST_CASE("incidents and health of programs in Crystal are told apart") {
+  check_cases(of_crystal());
+}
+
+TEST_CASE("incidents and health of programs in Ruby are told apart") {
+  if (!std::filesystem::exists(kRubyProgram)) return print_skip("ruby is not installed");
+  check_cases(of_ruby());
+}
+
+}  // namespace heapattach
