@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/arch/addresses.h"
 #include "inject/trace/blob.h"
 #include "report/stacks/crystal_library.h"
 #include "symbols/unwind/stacks.h"
@@ -93,12 +94,12 @@ std::string name_of_thread(const Process& target, std::uint32_t number) {
 
 // Whether a program can have made this record. Anyone who writes to the ring can make others, too.
 bool is_possible(const RingRecord& record) {
-  constexpr std::uint64_t kEndOfMemory = std::uint64_t{1} << 47;
   constexpr std::uint64_t kAlignment = 8;
-  const auto is_address = [](std::uint64_t at) { return at != 0 && at < kEndOfMemory; };
+  const auto is_address = [](std::uint64_t at) { return at != 0 && at < kUsualAddressEnd; };
   if (!is_address(record.address) || record.address % kAlignment != 0) return false;
   return record.what != kRecordAllocated ||
-         (record.size < kEndOfMemory && record.hook < kAllocationHooks && is_address(record.rsp));
+         (record.size < kUsualAddressEnd && record.hook < kAllocationHooks &&
+          is_address(record.rsp));
 }
 
 bool is_collector(std::string_view function) {

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "attach/arch/addresses.h"
 #include "symbols/boehm/bounded_blocks.h"
 #include "symbols/heap/blocks.h"
 #include "symbols/heap/heap_memory.h"
@@ -32,7 +33,6 @@ namespace heapattach::boehm {
 namespace {
 
 constexpr std::uint64_t kGranuleBytes = 16;
-constexpr std::uint64_t kAddressLimit = std::uint64_t{1} << 47;
 // Limits the readers' table, which has four bytes for each 4 KiB of blocks.
 constexpr std::uint64_t kMostUsed = std::uint64_t{256} << 30U;
 constexpr std::size_t kNamedMisfits = 16;
@@ -223,7 +223,7 @@ class IndexReader {
                   std::unordered_set<std::uint64_t>& keys) {
     bottom.key = layout_.has_hash_chain ? word_at(bottom.bytes, layout_.bottom_key) : from.slot;
     const bool fits = (bottom.key & layout_.top_mask) == from.slot &&
-                      bottom.key < kAddressLimit >> layout_.top_shift;
+                      bottom.key < kUsualAddressEnd >> layout_.top_shift;
     if (!fits) {
       // The shared empty one has key 0, and is in most slots.
       const bool is_empty = std::all_of(
@@ -353,7 +353,7 @@ class IndexReader {
       return fmt::format("its header names {:#x} as its block", named);
     }
     if (block.object_bytes == 0 || block.object_bytes % kGranuleBytes != 0 ||
-        block.object_bytes > kAddressLimit - block.start.value) {
+        block.object_bytes > kUsualAddressEnd - block.start.value) {
       return fmt::format("a size of {:#x} bytes", block.object_bytes);
     }
     if ((block.flags & kFreeBlock) != 0) {
@@ -386,7 +386,7 @@ class IndexReader {
   // If two headers both fit but overlap, the earlier one claims too much: inside an object the
   // index holds counts, not headers.
   void drop_overlaps() {
-    RemoteAddr next{kAddressLimit};
+    RemoteAddr next{kUsualAddressEnd};
     for (std::size_t i = index_.blocks.size(); i-- > 0;) {
       if (found_[i] == Found::Nothing) continue;
       const heap::Block& block = index_.blocks[i];

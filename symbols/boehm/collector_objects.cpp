@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "attach/arch/addresses.h"
 #include "symbols/boehm/blocks.h"
 #include "symbols/boehm/heap.h"
 #include "symbols/boehm/roots.h"
@@ -14,7 +15,6 @@
 namespace heapattach::boehm {
 namespace {
 
-constexpr std::uint64_t kAddressLimit = std::uint64_t{1} << 47;
 constexpr std::uint64_t kBitmapEntryBytes = 16;  // a bitmap, and whether it goes on
 
 using What = CollectorObject::What;
@@ -87,7 +87,7 @@ class Finder {
     return finalized(entry, word(entry, 0)).has_value();
   }
   [[nodiscard]] bool is_link(heap::ObjectRef entry) const {
-    return ~word(entry, 0) < kAddressLimit && heap_.object_at(~word(entry, 2)).has_value();
+    return ~word(entry, 0) < kUsualAddressEnd && heap_.object_at(~word(entry, 2)).has_value();
   }
 
   // Whether an object is the table of long bitmaps that the marking rules have found. By size and

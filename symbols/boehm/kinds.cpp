@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <array>
 
+#include "attach/arch/addresses.h"
 #include "attach/base/word.h"
 
 namespace heapattach::boehm {
 namespace {
 
-constexpr std::uint64_t kAddressLimit = std::uint64_t{1} << 47;
 constexpr std::uint64_t kListBytes = kListsOfKind * kWordBytes;
 constexpr std::uint64_t kMostApart = std::uint64_t{64} << 10;  // in GC_arrays they are neighbours
 constexpr std::uint64_t kMostTableBytes = 4096;
 
 bool may_be_lists(std::uint64_t word) {
-  return word != 0 && word % kWordBytes == 0 && word < kAddressLimit;
+  return word != 0 && word % kWordBytes == 0 && word < kUsualAddressEnd;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "attach/arch/addresses.h"
 #include "attach/base/word.h"
 
 // A form fits if every field holds what only such a field can hold. That tells the forms apart: one
@@ -16,7 +17,6 @@ constexpr std::uint64_t kMainThread = 4;  // until 8.2
 constexpr std::uint64_t kLargestStack = std::uint64_t{1} << 36;
 constexpr std::size_t kMostSections = 10'000;
 constexpr std::uint64_t kLowestAddress = 0x10000;
-constexpr std::uint64_t kAddressLimit = std::uint64_t{1} << 47;
 
 // Until 8.2 the flags are followed by a byte for a blocked thread, and by two counts for
 // finalizers; the rest of the word is padding, as it is after the flags of 8.3.
@@ -73,7 +73,7 @@ class RecordReader {
   }
 
   static bool is_address(std::uint64_t value) {
-    return value >= kLowestAddress && value < kAddressLimit;
+    return value >= kLowestAddress && value < kUsualAddressEnd;
   }
 
   bool read_ends(bool is_blocked) {

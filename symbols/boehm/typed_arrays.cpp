@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "attach/arch/addresses.h"
 #include "symbols/boehm/heap.h"
 #include "symbols/boehm/marking_rules.h"
 #include "symbols/heap/heap.h"
@@ -21,7 +22,6 @@ namespace {
 enum : std::uint64_t { kLeaf = 1, kArray = 2, kSequence = 3 };
 constexpr std::uint64_t kMostPieces = 4094;
 constexpr int kDeepest = 64;
-constexpr std::uint64_t kAddressLimit = std::uint64_t{1} << 47;
 
 class ArrayReader {
  public:
@@ -32,7 +32,7 @@ class ArrayReader {
 
  private:
   [[nodiscard]] std::optional<std::uint64_t> word(RemoteAddr at, std::uint64_t index) const {
-    if (at.value >= kAddressLimit || at.value % 8 != 0) return std::nullopt;
+    if (at.value >= kUsualAddressEnd || at.value % 8 != 0) return std::nullopt;
     return heap_.captured_word(at + index * 8);
   }
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/arch/addresses.h"
 #include "symbols/ruby/copy_first.h"
 
 namespace heapattach::ruby {
@@ -338,7 +339,6 @@ std::uint64_t HeapCopy::table_of(Value address, const Slot& slot) const {
 
 std::uint64_t HeapCopy::buffer_bytes(Value address, const Slot& slot) const {
   const bool is_wide = layout_->values.is_wide;
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 47;
   const auto& words = slot.words;
   std::uint64_t bytes = 0;
   switch (slot.kind()) {
@@ -346,7 +346,7 @@ std::uint64_t HeapCopy::buffer_bytes(Value address, const Slot& slot) const {
       if (slot.has(1) && !slot.has(2) && !slot.has(18)) bytes = words[4] + 1;
       break;
     case Kind::Array:
-      if (!slot.has(1) && !slot.has(2) && words[3] < kMost / 8) bytes = words[3] * 8;
+      if (!slot.has(1) && !slot.has(2) && words[3] < kUsualAddressEnd / 8) bytes = words[3] * 8;
       break;
     case Kind::Object:
       if (slot.has(1)) break;
@@ -354,12 +354,12 @@ std::uint64_t HeapCopy::buffer_bytes(Value address, const Slot& slot) const {
       break;
     case Kind::Struct:
       if ((slot.flags() >> 13 & layout_->values.struct_length) == 0 && words[3] != 0 &&
-          words[2] < kMost / 8) {
+          words[2] < kUsualAddressEnd / 8) {
         bytes = words[2] * 8;
       }
       break;
     case Kind::Bignum:
-      if (!slot.has(2) && words[3] != 0 && words[2] < kMost / 8) bytes = words[2] * 8;
+      if (!slot.has(2) && words[3] != 0 && words[2] < kUsualAddressEnd / 8) bytes = words[2] * 8;
       break;
     case Kind::Hash:
       if (!slot.has(3)) {
@@ -375,7 +375,7 @@ std::uint64_t HeapCopy::buffer_bytes(Value address, const Slot& slot) const {
       break;  // rb_classext_t; its tables are not counted
     default: break;
   }
-  return bytes < kMost ? bytes : 0;
+  return bytes < kUsualAddressEnd ? bytes : 0;
 }
 
 bool HeapCopy::has_object(Value value) const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/arch/addresses.h"
 #include "attach/memory/memory_reader.h"
 #include "symbols/ruby/layout.h"
 
@@ -67,7 +68,7 @@ static_assert(sizeof(Slot) == 40);
 
 // Whether a value may be the address of an object.
 [[nodiscard]] constexpr bool is_reference(Value value) {
-  return value % 8 == 0 && value >= 0x1000 && value < std::uint64_t{1} << 47;
+  return value % 8 == 0 && value >= 0x1000 && value < kUsualAddressEnd;
 }
 
 class Values {

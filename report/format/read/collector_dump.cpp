@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/arch/addresses.h"
 #include "attach/base/page.h"
 #include "symbols/boehm/heap.h"
 #include "symbols/heap/heap.h"
@@ -20,7 +21,6 @@ constexpr std::string_view kFull("GCFULL\x01\x00", 8);
 constexpr std::uint64_t kEnd = ~std::uint64_t{0};
 constexpr std::uint64_t kAtomic = std::uint64_t{1} << 63;
 constexpr std::uint64_t kGranule = 16;
-constexpr std::uint64_t kHighest = std::uint64_t{1} << 47;  // addresses of programs are lower
 // The most bytes of all objects: a dump of a few bytes may claim any size.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 38;
 
@@ -144,7 +144,7 @@ class Reader {
     const Record record{{address}, size & ~kAtomic, (size & kAtomic) != 0};
     bytes_ += record.bytes;
     if (record.bytes == 0 || record.bytes % kGranule != 0 || record.bytes > kMostBytes ||
-        bytes_ > kMostBytes || address % kGranule != 0 || address >= kHighest) {
+        bytes_ > kMostBytes || address % kGranule != 0 || address >= kUsualAddressEnd) {
       return broken(file_.name(),
                     fmt::format("no object of {} bytes can be at {:#x}", record.bytes, address));
     }

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "attach/arch/addresses.h"
+
 namespace heapattach::trace {
 
 namespace {
@@ -125,7 +127,7 @@ TEST_CASE("records that could not be true are counted and left out") {
     change(record);
     all.written.write(record);
   };
-  constexpr std::uint64_t kKernel = std::uint64_t{1} << 47;
+  constexpr std::uint64_t kKernel = kUsualAddressEnd;
   write([](RingRecord& record) { record.address = 0; });
   write([](RingRecord& record) { record.address = kObject + 1; });
   write([](RingRecord& record) { record.address = kKernel; });
