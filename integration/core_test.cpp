@@ -129,6 +129,7 @@ void check_same(const std::string& snapshot, const std::string& stacks, const st
   const ToolRun core_stacks = good({"--stacks", "-f", "json", core});
   CHECK(core_stacks.errors == "");
   CHECK(difference_of(comparable_stacks(stacks), comparable_stacks(core_stacks.output)) == "");
+  CHECK(output_of({"--summary", core}).find("not available for a core file") != std::string::npos);
 }
 
 void check_gcore_and_kernel(const std::string& name, bool with_kernel) {

@@ -44,7 +44,7 @@ std::string one_named(std::string_view name) {
 std::string many_named(std::uint64_t count, std::string_view name) {
   const std::string_view size = size_in(name);
   return size.empty() ? fmt::format("{} {}", count, name)
-                      : fmt::format("{} blocks of {}", count, size);
+                      : fmt::format("{} block{} of {}", count, count == 1 ? "" : "s", size);
 }
 
 // The amounts by type.

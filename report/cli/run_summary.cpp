@@ -9,6 +9,11 @@ namespace heapattach {
 
 namespace {
 
+std::string_view why_no_memory(const snapshot::Snapshot& snapshot) {
+  if (snapshot.header.source == "core") return "memory by use is not available for a core file";
+  return snapshot.heaps.empty() ? heap_kind().no_memory : snapshot.heaps.front().kind().no_memory;
+}
+
 SummaryReport report_of(const TakenSummary& taken) {
   SummaryReport report;
   const snapshot::Header& header = taken.snapshot.header;
@@ -19,7 +24,7 @@ SummaryReport report_of(const TakenSummary& taken) {
   report.summary.heaps = heap_accounts(taken.snapshot);
   if (taken.memory && heaps.size() == 1) report.tip = heaps.front().kind().tip;
   if (taken.memory) report.summary.memory = account_for(*taken.memory);
-  report.no_memory = heaps.empty() ? heap_kind().no_memory : heaps.front().kind().no_memory;
+  report.no_memory = why_no_memory(taken.snapshot);
   report.complete = taken.snapshot.complete;
   report.reason = taken.snapshot.reason;
   return report;
