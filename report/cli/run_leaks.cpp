@@ -18,6 +18,16 @@ namespace {
 
 using snapshot::Snapshot;
 
+// A newer release may know kinds of heaps whose objects the program frees itself.
+Result<void> refuse_unknown_heaps(const Snapshot& snapshot) {
+  if (std::all_of(snapshot.heaps.begin(), snapshot.heaps.end(),
+                  [](const snapshot::Heap& heap) { return heap.name == heap.kind().name; })) {
+    return {};
+  }
+  return Error{ErrorKind::Unsupported,
+               "the snapshot has a heap of a kind that this release of heapattach does not know"};
+}
+
 // Why nothing can be said about leaks; empty if something can.
 std::string why_no_verdict(const Snapshot& snapshot) {
   if (std::all_of(snapshot.heaps.begin(), snapshot.heaps.end(),
@@ -69,6 +79,7 @@ Result<Answer> run_leaks(Job& job) {
   LeakReport report;
   const Snapshot* snapshot =
       HA_TRY(options.leaks.at_exit ? take_at_exit(job, report) : job.take(options));
+  HA_TRY(refuse_unknown_heaps(*snapshot));
   analyze::LeakOptions what;
   what.ignored = options.leaks.ignored;
   report.no_verdict = why_no_verdict(*snapshot);

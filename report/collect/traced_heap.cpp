@@ -114,7 +114,7 @@ Result<std::unique_ptr<const heap::JoinedBlocks>> join_heaps(const Target& targe
                                                              const HeldHeap& held) {
   std::vector<heap::Part> parts;
   for (std::size_t i = 0; i < target.heaps.size(); ++i) {
-    parts.push_back({heap::whose(target.heaps[i]->kind()), &held.heaps[i].index});
+    parts.push_back({&target.heaps[i]->kind(), &held.heaps[i].index});
   }
   return std::make_unique<const heap::JoinedBlocks>(HA_TRY(heap::join_blocks(parts)));
 }

@@ -192,9 +192,12 @@ Result<JoinedBlocks> join_blocks(std::span<const Part> parts) {
     Block block = parts[i].index->blocks[all.places[i].size()];
     if (block.start < done) {
       const auto [a, b] = std::minmax(i, last);
-      return Error{ErrorKind::Malformed, fmt::format("{} heap and {} overlap at {}", parts[a].whose,
-                                                     parts[b].whose, block.start)}
-          .advise("--heap gc or --heap malloc, which read one of them");
+      const Kind& first = *parts[a].kind;
+      const Kind& second = *parts[b].kind;
+      return Error{ErrorKind::Malformed, fmt::format("{} heap and {} overlap at {}", whose(first),
+                                                     whose(second), block.start)}
+          .advise(
+              fmt::format("--heap {} or --heap {}, which read one of them", first.key, second.key));
     }
     block.heap = static_cast<std::uint8_t>(i);
     all.places[i].push_back(static_cast<std::uint32_t>(all.index.blocks.size()));

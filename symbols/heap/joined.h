@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "attach/stop/freeze.h"
+#include "symbols/heap/kind.h"
 #include "symbols/heap/live_set.h"
 
 // Several heaps of a process as one, so that a path may lead from an object of a collector into
@@ -25,7 +25,7 @@ namespace heapattach::heap {
 
 // One of the heaps to join.
 struct Part {
-  std::string whose;  // "malloc's"
+  const Kind* kind = nullptr;
   const BlockIndex* index = nullptr;
 };
 

@@ -81,6 +81,17 @@ TEST_CASE("a run that finds nothing leaves no file, and has the right status") {
   CHECK(runner.directory.entries() == 0);
 }
 
+TEST_CASE("leaks of a heap of an unknown kind are not judged") {
+  Runner runner;
+  runner.options.report = Report::Leaks;
+  runner.options.format = find_format("json");
+  Snapshot found = two_sessions();
+  CHECK(runner.run_on(found) == ExitStatus::Complete);  // a collector frees them
+  found.heaps.emplace_back().name = "mimalloc";
+  runner.options.force = true;
+  CHECK(runner.run_on(found) == ExitStatus::NoHeap);
+}
+
 TEST_CASE("an output that cannot be written is detected before the target is touched") {
   Runner runner;
   runner.options.output = runner.directory.file("missing/report");

@@ -19,7 +19,7 @@ namespace {
 
 std::vector<heap::Part> parts_of(const heap::BlockIndex& collector,
                                  const heap::BlockIndex& malloc) {
-  return {{heap::whose(boehm::kHeapKind), &collector}, {heap::whose(glibc::kHeapKind), &malloc}};
+  return {{&boehm::kHeapKind, &collector}, {&glibc::kHeapKind, &malloc}};
 }
 
 constexpr RemoteAddr kMalloc{0x5666'0000'0000};
