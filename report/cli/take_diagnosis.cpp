@@ -141,8 +141,13 @@ Result<Evidence> take_diagnosis(const Options& options,
                                 const Deadline& deadline,
                                 Console& console) {
   const bool is_saved = !options.file.empty() && !is_elf_file(options.file);
-  return is_saved ? from_saved(options, deadline, console)
-                  : from_target(options, deadline, console);
+  Evidence evidence = HA_TRY(is_saved ? from_saved(options, deadline, console)
+                                      : from_target(options, deadline, console));
+  if (evidence.stacks && !evidence.is_live) {
+    evidence.not_examined.emplace_back(
+        "busy threads, and some of the waits: only the live process shows them");
+  }
+  return evidence;
 }
 
 }  // namespace heapattach

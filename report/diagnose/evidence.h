@@ -82,7 +82,8 @@ struct Evidence {
   std::optional<HolderSeen> holder;
   std::optional<GrowthSeen> growth;
   std::optional<snapshot::MemoryAccount> memory;
-  std::vector<MappedFile> files;  // the largest first
+  std::vector<MappedFile> files;   // the largest first
+  std::uint64_t shared_bytes = 0;  // of writable memory that is shared with other processes
   std::optional<ProcessFacts> facts;
 
   std::vector<std::string> not_examined;  // "leaks: …"

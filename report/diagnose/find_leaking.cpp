@@ -50,7 +50,7 @@ void find_leaking(const Evidence& evidence, std::vector<Finding>& found) {
   Finding leaking{
       .kind = "leaking",
       .severity = Severity::Fault,
-      .sentence = fmt::format("leaking: {}, {}, that nothing references any more",
+      .sentence = fmt::format("leaking: {}, {}, to which no reference was found",
                               things(worst->leaks, worst->type), human_bytes(worst->bytes)),
       .evidence = {},
       .next = fmt::format("leaks{} {}", evidence.is_live ? " --confirm 2s" : "", evidence.source)};

@@ -17,6 +17,7 @@ void find_fragmented(const Evidence& evidence, std::vector<Finding>& found);
 void find_outside(const Evidence& evidence, std::vector<Finding>& found);
 void find_swapped(const Evidence& evidence, std::vector<Finding>& found);
 void find_open_files(const Evidence& evidence, std::vector<Finding>& found);
+void find_stopped(const Evidence& evidence, std::vector<Finding>& found);
 void find_held_up(const Evidence& evidence, std::vector<Finding>& found);
 void find_holder(const Evidence& evidence, std::vector<Finding>& found);
 

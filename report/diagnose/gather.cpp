@@ -33,11 +33,26 @@ std::string why_leaks_are_unknown(const Snapshot& snapshot, const Evidence& evid
   if (is_collected) return "malloc's heap beside the collector's: --heap both";
   if (!snapshot.complete) return "leaks: " + snapshot.reason;
   if (snapshot.header.live_only) return "leaks: the file has only reachable objects";
-  if (!has_references(snapshot)) return "leaks: there are no references";
+  if (snapshot.first_edge.empty()) return "leaks: the snapshot was taken without references";
+  if (evidence.shared_bytes > 0) {
+    return fmt::format(
+        "leaks: addresses of objects may be in {} of shared memory, which is not "
+        "searched",
+        human_bytes(evidence.shared_bytes));
+  }
   if (evidence.facts && explains_leaks(evidence.facts->kept_by_epoll, snapshot)) {
     return "leaks: the program has left addresses of its objects to the kernel (epoll)";
   }
   return {};
+}
+
+// Whether a program may keep addresses of its objects there although leaks are not searched for in
+// it: memory that is shared with processes that it forks. Addresses in files would be useless.
+bool may_have_addresses(const Mapping& mapping) {
+  const std::string_view path = mapping.path;
+  return !mapping.is_private && mapping.writable &&
+         (path.starts_with("/dev/zero") || path.starts_with("/memfd:") ||
+          path.starts_with("/dev/shm/") || path.starts_with("/SYSV"));
 }
 
 LeaksSeen leaks_of(const Snapshot& snapshot) {
@@ -143,6 +158,7 @@ void add_memory(const snapshot::SeenMemory& seen, Evidence& evidence) {
   std::map<std::string, std::uint64_t> files;
   for (const snapshot::SeenMapping& one : seen.mappings) {
     const Mapping& mapping = one.mapping.mapping;
+    if (may_have_addresses(mapping)) evidence.shared_bytes += one.mapping.resident_bytes;
     if (mapping.path.starts_with('/')) files[mapping.path] += one.mapping.resident_bytes;
   }
   for (const auto& [path, bytes] : files) evidence.files.push_back({path, bytes});

@@ -14,10 +14,10 @@ namespace heapattach::diagnose {
 namespace {
 
 // What stops the process comes before what will stop it, and that before what costs memory.
-constexpr std::array<Finder, 13> kFinders{
-    find_deadlock,   find_lost_owner, find_all_waiting, find_busy,    find_limits,
-    find_growing,    find_leaking,    find_fragmented,  find_outside, find_swapped,
-    find_open_files, find_held_up,    find_holder};
+constexpr std::array<Finder, 14> kFinders{
+    find_deadlock, find_lost_owner, find_all_waiting, find_stopped,    find_busy,
+    find_limits,   find_growing,    find_leaking,     find_fragmented, find_outside,
+    find_swapped,  find_open_files, find_held_up,     find_holder};
 
 std::vector<std::string> looked_at(const Evidence& evidence) {
   std::vector<std::string> words;
@@ -45,6 +45,7 @@ std::vector<std::string> looked_at(const Evidence& evidence) {
 
 std::string healthy_sentence(const Verdict& verdict) {
   const auto& words = verdict.looked_at;
+  if (words.empty()) return "nothing could be looked at";
   std::string text = "nothing wrong was found";
   if (words.size() == 1) text += " in " + words.front();
   if (words.size() > 1) {
@@ -71,7 +72,7 @@ Verdict judge(const Evidence& evidence) {
     verdict.next = worst.next;
     return verdict;
   }
-  verdict.kind = "healthy";
+  verdict.kind = verdict.looked_at.empty() ? "unknown" : "healthy";
   verdict.sentence = healthy_sentence(verdict);
   if (has_any) {
     verdict.sentence += "; " + verdict.findings.front().sentence;

@@ -25,8 +25,9 @@ struct Finding {
 };
 
 struct Verdict {
-  std::string_view kind;  // of the finding that decides, or "healthy"
-  std::string sentence;   // ends with that of the first finding, if there is any
+  std::string_view
+      kind;  // of the finding that decides, "healthy", or "unknown" if nothing could be looked at
+  std::string sentence;  // ends with that of the first finding, if there is any
   bool is_fault = false;
   std::vector<Finding> findings;       // all, the worst first
   std::vector<std::string> looked_at;  // "3 threads"

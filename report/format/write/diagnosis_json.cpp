@@ -6,10 +6,10 @@
 //                 "next":"heapattach leaks --confirm 2s 4711"}],
 //    "looked_at":["3 threads","…"],"not_looked_at":["…"],"next":"heapattach …"}
 //
-// `verdict` is the kind of the finding that decides, or "healthy". Kinds: deadlock, lost_lock,
-// all_waiting, busy, limit, growing, leaking, fragmented, outside, swapped, descriptors, waiting,
-// holder. Severities: fault (then "found" is true), unusual, remark. Sentences are for people, and
-// may change.
+// `verdict` is the kind of the finding that decides, "healthy", or "unknown" if nothing could be
+// looked at. Kinds: deadlock, lost_lock, all_waiting, stopped, busy, limit, growing, leaking,
+// fragmented, outside, swapped, descriptors, waiting, holder. Severities: fault (then "found" is
+// true), unusual, remark. Sentences are for people, and may change.
 
 #include <string_view>
 #include <utility>

@@ -120,6 +120,18 @@ TEST_CASE("threads that all wait for another thread are hung, unless a signal ca
   CHECK(found_by(find_all_waiting, evidence).empty());
 }
 
+TEST_CASE("a process that a signal has stopped is called stopped") {
+  Evidence evidence = live();
+  evidence.stacks = stacks::StackReport{};
+  evidence.stacks->threads.resize(2);
+  evidence.stacks->threads[0].state = 'T';
+  CHECK(judge(evidence).kind == "healthy");
+  evidence.stacks->threads[1].state = 'T';
+  const Verdict verdict = judge(evidence);
+  CHECK(verdict.kind == "stopped");
+  CHECK_FALSE(verdict.is_fault);
+}
+
 TEST_CASE("a busy thread is no fault: it may work") {
   const auto found = found_by(find_busy, with_busy_thread());
   REQUIRE(found.size() == 1);
@@ -168,7 +180,7 @@ TEST_CASE("threads that merely wait for a lock are a remark") {
 
 TEST_CASE("a leak repeats, or it is large; a handful is none") {
   CHECK(sentence_by(find_leaking, with_leak(3759, 3759 * 48)) ==
-        "leaking: 3759 objects of 48 bytes, 176.2 KiB, that nothing references any more");
+        "leaking: 3759 objects of 48 bytes, 176.2 KiB, to which no reference was found");
   CHECK(sentence_by(find_leaking, with_leak(1, 2 * kMiB)).starts_with("leaking: 1 object of 48"));
   CHECK(found_by(find_leaking, with_leak(99, 99 * 4096)).empty());
   CHECK(found_by(find_leaking, with_leak(200, 200 * 16)).empty());

@@ -40,6 +40,16 @@ TEST_CASE("the leaks of malloc's heap are evidence") {
   CHECK(evidence.not_examined.empty());
 }
 
+TEST_CASE("a heap of which nothing is reachable has leaked") {
+  Evidence evidence;
+  snapshot::Snapshot snapshot = leaking();
+  snapshot.roots.clear();
+  snapshot.objects[0].is_reachable = 0;
+  add_heap(snapshot, evidence);
+  REQUIRE(evidence.leaks.has_value());
+  CHECK(evidence.leaks->objects == 1001);
+}
+
 TEST_CASE("leaks are not judged, with the reason, if that proves nothing") {
   Evidence evidence;
   snapshot::Snapshot snapshot = leaking();
@@ -50,6 +60,16 @@ TEST_CASE("leaks are not judged, with the reason, if that proves nothing") {
     }
     add_heap(snapshot, evidence);
     CHECK(evidence.not_examined.at(0).find("epoll") != std::string::npos);
+  }
+  SUBCASE("addresses may be in shared memory") {
+    evidence.shared_bytes = 64 << 10;
+    add_heap(snapshot, evidence);
+    CHECK(evidence.not_examined.at(0).find("64.0 KiB of shared memory") != std::string::npos);
+  }
+  SUBCASE("the references were not taken") {
+    snapshot.first_edge.clear();
+    add_heap(snapshot, evidence);
+    CHECK(evidence.not_examined.at(0) == "leaks: the snapshot was taken without references");
   }
   SUBCASE("a part of the heap is missing") {
     snapshot.complete = false;

@@ -71,4 +71,13 @@ TEST_CASE("a fault comes first, and a process that hangs before one that leaks")
   CHECK(verdict.next == "stacks 4711");
 }
 
+TEST_CASE("a process is not called healthy if nothing could be looked at") {
+  Evidence evidence;
+  evidence.source = "core";
+  evidence.not_examined = {"the heap: the core file is cut off"};
+  const Verdict verdict = judge(evidence);
+  CHECK(verdict.kind == "unknown");
+  CHECK(verdict.sentence == "nothing could be looked at");
+}
+
 }  // namespace heapattach::diagnose
