@@ -19,6 +19,7 @@
 #include "attach/base/back_off.h"
 #include "attach/base/interrupt.h"
 #include "attach/base/ptrace_word.h"
+#include "attach/process/start_program.h"
 #include "inject/call_filter.h"
 #include "inject/hold_clone.h"
 
@@ -73,6 +74,29 @@ void exit_all(pid_t thread) {
   static_cast<void>(set_registers(thread, *now));
 }
 
+// Not Gone: it is not the target that has ended.
+Error has_died(int status) {
+  return {ErrorKind::Impossible,
+          fmt::format("the clone {}, by another process or for lack of memory; the target keeps "
+                      "running",
+                      describe_end(status))};
+}
+
+Result<int> wait_for(pid_t thread, Clock::time_point deadline) {
+  for (int round = 0; Clock::now() < deadline; ++round) {
+    if (const auto status = status_of(thread)) return *status;
+    back_off(round, kBackOff);
+  }
+  return Error{ErrorKind::Timeout, fmt::format("the clone {} did not stop", thread)};
+}
+
+// The error of a request to the clone's first thread, which is stopped. Only death frees it.
+Error explain_failure(Error error, pid_t clone) {
+  if (error.os_errno != ESRCH) return error;
+  const auto status = wait_for(clone, Clock::now() + kPatience);
+  return status && !WIFSTOPPED(*status) ? has_died(*status) : error;
+}
+
 OwnStop stopped(Kind kind, pid_t thread) {
   OwnStop stop;
   stop.kind = kind;
@@ -112,7 +136,9 @@ Result<std::unique_ptr<OwnProcess>> OwnProcess::take(const Process& clone) {
   Fd reading = HA_TRY(LiveMemory::open_mem(clone));
   Fd writing = HA_TRY(clone.open_file("mem", O_RDWR));
   std::unique_ptr<OwnProcess> own(new OwnProcess(clone, std::move(reading), std::move(writing)));
-  own->found_ = HA_TRY(registers(clone.pid()));
+  auto found = registers(clone.pid());
+  if (!found) return explain_failure(std::move(found).error(), clone.pid());
+  own->found_ = *found;
   HA_TRY(checked("PTRACE_SETOPTIONS",
                  ptrace(PTRACE_SETOPTIONS, clone.pid(), nullptr, ptrace_word(kOptions))));
   return own;
@@ -137,26 +163,20 @@ Result<void> OwnProcess::write(RemoteAddr at, std::span<const std::byte> bytes) 
   return os_error(fmt::format("writing to the clone at {}", at), failure);
 }
 
-Result<int> OwnProcess::wait_for(pid_t thread, Clock::time_point deadline) const {
-  for (int round = 0; Clock::now() < deadline; ++round) {
-    if (const auto status = status_of(thread)) return *status;
-    back_off(round, kBackOff);
-  }
-  return Error{ErrorKind::Timeout, fmt::format("the clone {} did not stop", clone_.pid())};
-}
-
 Result<std::int64_t> OwnProcess::system_call(long number,
                                              std::span<const std::uint64_t> arguments) {
   RawRegisters in = found_;
   set_call(in, number, arguments);
   call_again(in, number);
   const pid_t pid = clone_.pid();
-  HA_TRY(set_registers(pid, in));
   const auto deadline = Clock::now() + kPatience;
+  if (auto set = set_registers(pid, in); !set) {
+    return explain_failure(std::move(set).error(), pid);
+  }
   for (int stops = 0; stops < 2;) {  // at the call, and after it
     HA_TRY(resume(pid, 0, PTRACE_SYSCALL));
     const int status = HA_TRY(wait_for(pid, deadline));
-    if (!WIFSTOPPED(status)) return Error{ErrorKind::Gone, "the clone was killed"};
+    if (!WIFSTOPPED(status)) return has_died(status);
     if (status >> 16 == 0 && WSTOPSIG(status) == kSystemCall) ++stops;
   }
   return call_result(HA_TRY(registers(pid)));

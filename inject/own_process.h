@@ -69,7 +69,6 @@ class OwnProcess {
  private:
   OwnProcess(const Process& clone, Fd mem, Fd mem_for_writing);
 
-  Result<int> wait_for(pid_t thread, std::chrono::steady_clock::time_point deadline) const;
   Result<OwnStop> wait_for_news(std::chrono::steady_clock::time_point deadline);
   std::optional<OwnStop> look_at(pid_t thread, int status);
   std::optional<OwnStop> look_at_filtered(pid_t thread) const;

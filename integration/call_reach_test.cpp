@@ -1,6 +1,8 @@
 // HAZARDS D7: what a function that runs in a clone could still reach from there: futexes in shared
 // files, files by /proc/self/fd, and what others are about to read.
 
+#include <csignal>
+
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -76,6 +78,22 @@ class Fifo {
 };
 
 }  // namespace
+
+TEST_CASE("a clone that is killed before the call is not taken for the target") {
+  LiveTarget target("called");
+  std::string said;
+  const auto done = clone_once(target.pid(), {}, [&](const Clone& clone) -> Result<void> {
+    REQUIRE(::kill(clone.process().pid(), SIGKILL) == 0);
+    const auto calls = CloneCalls::prepare(clone.process(), {});
+    REQUIRE_FALSE(calls.has_value());
+    CHECK(calls.error().kind == ErrorKind::Impossible);
+    said = calls.error().message();
+    return {};
+  });
+  CHECK(done.has_value());
+  CHECK_MESSAGE(said.find("the clone was killed by SIGKILL") == 0, said);
+  check_unharmed(target);
+}
 
 TEST_CASE("a function in a clone neither wakes nor requeues waiters on the target's futexes") {
   LiveTarget target("called");

@@ -193,7 +193,12 @@ Result<CallReport> call_in_clone(const CallOptions& options) {
         fmt::format("cloned; {} threads were held for {:.1f} ms", clone.freeze().threads.size(),
                     std::chrono::duration<double, std::milli>(clone.freeze().pause).count()));
     {
-      CloneCalls calls = HA_TRY(CloneCalls::prepare(clone.process(), options.allowed_calls));
+      auto prepared = CloneCalls::prepare(clone.process(), options.allowed_calls);
+      if (const auto reason = clone.given_up(); !prepared && reason) {
+        return Error{ErrorKind::Impossible,
+                     fmt::format("the clone was given up, because {}", *reason)};
+      }
+      CloneCalls calls = HA_TRY(std::move(prepared));
       options.request.note(walls_text(calls.walls()));
       Calling calling(options, functions, calls, facts.anonymous_bytes);
       outcome = HA_TRY(calling.run());
