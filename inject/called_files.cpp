@@ -17,6 +17,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "attach/process/kernel_text.h"
+
 namespace heapattach {
 
 namespace {
@@ -115,14 +117,10 @@ bool FilesOfClone::is_harmless(int directory, const std::string& path, bool foll
 CalledFiles::OpenFile FilesOfClone::descriptor(int number) const {
   OpenFile file;
   const auto about = clone_.read_file(fmt::format("fdinfo/{}", number));
-  constexpr std::string_view kFlags = "flags:";
-  const std::size_t at = about ? about->find(kFlags) : std::string::npos;
-  if (at == std::string::npos) return file;
+  const auto found = about ? number_after(*about, "flags", 8) : std::nullopt;
+  if (!found) return file;
   file.is_open = true;
-  const std::size_t digits = about->find_first_not_of(" \t", at + kFlags.size());
-  int flags = 0;
-  const char* const end = about->data() + about->size();
-  std::from_chars(about->data() + std::min(digits, about->size()), end, flags, 8);
+  const int flags = static_cast<int>(*found);
   const bool is_path = (flags & O_PATH) != 0;
   file.is_writable = !is_path && (flags & O_ACCMODE) != O_RDONLY;
   if (!is_path) {

@@ -166,9 +166,9 @@ std::optional<CallOutcome> CloneCalls::judge_signal(const CallFrame& frame,
   }
   if (is_stop(stop.signal)) return std::nullopt;
   const Process& clone = own_->process();
-  const bool is_handled = has_signal(status_signals(clone, "SigCgt:"), stop.signal);
+  const bool is_handled = has_signal(status_signals(clone, "SigCgt"), stop.signal);
   const bool is_ignored =
-      has_signal(status_signals(clone, "SigIgn:"), stop.signal) || is_harmless(stop.signal);
+      has_signal(status_signals(clone, "SigIgn"), stop.signal) || is_harmless(stop.signal);
   if (!is_handled && (stop.is_fault || !is_ignored)) return outcome_of(stop, End::Crashed);
   if (is_handled && stop.is_fault && !handled) handled = outcome_of(stop, End::Crashed);
   return std::nullopt;

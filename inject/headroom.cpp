@@ -1,15 +1,14 @@
 #include "inject/headroom.h"
 
 #include <algorithm>
-#include <charconv>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "attach/base/fd.h"
 #include "attach/memory/stalling.h"
+#include "attach/process/control_groups.h"
+#include "attach/process/kernel_text.h"
 
 namespace heapattach {
 
@@ -29,74 +28,25 @@ constexpr std::uint64_t kPauseMsPerGigabyte = 15;
 constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 constexpr int kKcmpMemory = 1;  // KCMP_VM
 
-std::string text_of(const std::string& path) {
-  const auto file = Fd::open(path, O_RDONLY);
-  if (!file) return {};
-  auto text = read_all(*file, std::size_t{1} << 20);
-  return text ? std::move(*text) : std::string();
-}
-
-// "max" and anything else that is not a number means no limit.
-std::uint64_t number_in(const std::string& path, std::uint64_t otherwise) {
-  const std::string text = text_of(path);
-  std::uint64_t value = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  return parsed.ec == std::errc() ? value : otherwise;
-}
-
-// Calls `take` with each line of a text.
-template <class Take>
-void for_each_line(std::string_view text, const Take& take) {
-  while (!text.empty()) {
-    const std::size_t length = text.find('\n');
-    take(text.substr(0, length));
-    text.remove_prefix(length == std::string_view::npos ? text.size() : length + 1);
-  }
-}
-
-std::string_view take_word(std::string_view& text, char end) {
-  const std::size_t length = text.find(end);
-  const std::string_view found = text.substr(0, length);
-  text.remove_prefix(length == std::string_view::npos ? text.size() : length + 1);
-  return found;
-}
-
-bool has_word(std::string_view list, std::string_view wanted) {
-  while (!list.empty()) {
-    if (take_word(list, ',') == wanted) return true;
-  }
-  return false;
-}
-
-// A number from a line of memory.stat, which has no colon and no unit.
-std::uint64_t statistic(const std::string& text, std::string_view key) {
-  std::uint64_t value = 0;
-  for_each_line(text, [&](std::string_view line) {
-    if (take_word(line, ' ') == key) std::from_chars(line.data(), line.data() + line.size(), value);
-  });
-  return value;
+bool has_number(const std::string& path, std::uint64_t wanted) {
+  const std::string text = kernel_text(path);
+  std::string_view rest = text;
+  return take_number(rest) == wanted;
 }
 
 // The bytes left below the group's limit. Memory that the kernel could drop counts as used here.
-std::uint64_t unused_bytes(const GroupDirectory& directory) {
-  const std::string& at = directory.path;
-  const bool is_new = directory.is_version_2;
-  const std::uint64_t limit =
-      number_in(at + (is_new ? "/memory.max" : "/memory.limit_in_bytes"), kUnlimited);
-  const std::uint64_t used =
-      number_in(at + (is_new ? "/memory.current" : "/memory.usage_in_bytes"), 0);
-  return limit - std::min(limit, used);
+std::uint64_t unused_bytes(const GroupDirectory& group) {
+  const LimitedUse use = memory_use(group);
+  const std::uint64_t limit = use.limit.value_or(kUnlimited);
+  return limit - std::min(limit, use.used);
 }
 
-GroupMemory look_at(const GroupDirectory& directory) {
-  const std::string& at = directory.path;
-  const bool is_new = directory.is_version_2;
-  const std::uint64_t unused = unused_bytes(directory);
-  const std::uint64_t files =
-      statistic(text_of(at + "/memory.stat"), is_new ? "inactive_file" : "total_inactive_file");
-  return {.path = at,
-          .free_bytes = unused + std::min(files, kUnlimited - unused),
-          .kills_all_together = is_new && number_in(at + "/memory.oom.group", 0) == 1};
+GroupMemory look_at(const GroupDirectory& group) {
+  const std::uint64_t unused = unused_bytes(group);
+  return {
+      .path = group.path,
+      .free_bytes = unused + std::min(droppable_bytes(group), kUnlimited - unused),
+      .kills_all_together = group.is_version_2 && has_number(group.path + "/memory.oom.group", 1)};
 }
 
 std::string in_megabytes(std::uint64_t bytes) {
@@ -107,15 +57,13 @@ std::string in_kilobytes(std::uint64_t bytes) {
 }
 
 std::vector<GroupMemory> groups_of(const Process& process) {
-  const auto theirs = process.read_file("cgroup");
-  if (!theirs) return {};
-  const std::string mounts = text_of("/proc/self/mounts");
-  const auto ours = memory_groups(text_of("/proc/self/cgroup"), mounts);
+  const auto ours =
+      control_groups("memory", kernel_text("/proc/self/cgroup"), kernel_text("/proc/self/mounts"));
   std::vector<GroupMemory> found;
-  for (const GroupDirectory& directory : memory_groups(*theirs, mounts)) {
-    found.push_back(look_at(directory));
+  for (const GroupDirectory& group : control_groups("memory", process)) {
+    found.push_back(look_at(group));
     found.back().is_ours = std::any_of(ours.begin(), ours.end(), [&](const GroupDirectory& one) {
-      return one.path == directory.path;
+      return one.path == group.path;
     });
   }
   return found;
@@ -124,13 +72,9 @@ std::vector<GroupMemory> groups_of(const Process& process) {
 bool shares_memory_with_parent(const Process& process) {
   const auto status = process.read_file("status");
   if (!status) return false;
-  long parent = 0;
-  for_each_line(*status, [&](std::string_view line) {
-    if (!line.starts_with("PPid:\t")) return;
-    line.remove_prefix(6);
-    std::from_chars(line.data(), line.data() + line.size(), parent);
-  });
-  return parent > 0 && syscall(SYS_kcmp, process.pid(), parent, kKcmpMemory, 0, 0) == 0;
+  const auto parent = number_after(*status, "PPid");
+  return parent && *parent > 0 &&
+         syscall(SYS_kcmp, process.pid(), static_cast<pid_t>(*parent), kKcmpMemory, 0, 0) == 0;
 }
 
 std::optional<std::string> lack_of_memory(const CloneFacts& facts) {
@@ -160,47 +104,6 @@ std::optional<std::string> lack_of_memory(const CloneFacts& facts) {
 }
 
 }  // namespace
-
-std::optional<std::uint64_t> bytes_of_line(std::string_view text, std::string_view key) {
-  std::optional<std::uint64_t> found;
-  for_each_line(text, [&](std::string_view line) {
-    if (take_word(line, ':') != key) return;
-    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-    std::uint64_t value = 0;
-    const auto parsed = std::from_chars(line.data(), line.data() + line.size(), value);
-    if (parsed.ec == std::errc() && value <= kUnlimited / 1024) found = value * 1024;
-  });
-  return found;
-}
-
-std::vector<GroupDirectory> memory_groups(std::string_view cgroup, std::string_view mounts) {
-  // The directories where the memory groups of version 1 and 2 are mounted. A later mount covers an
-  // earlier one.
-  std::string mounted_1;
-  std::string mounted_2;
-  for_each_line(mounts, [&](std::string_view line) {
-    take_word(line, ' ');
-    const std::string_view at = take_word(line, ' ');
-    const std::string_view type = take_word(line, ' ');
-    const std::string_view options = take_word(line, ' ');
-    if (type == "cgroup2") mounted_2 = at;
-    if (type == "cgroup" && has_word(options, "memory")) mounted_1 = at;
-  });
-  std::vector<GroupDirectory> found;
-  for_each_line(cgroup, [&](std::string_view line) {
-    const bool is_version_2 = take_word(line, ':') == "0";
-    const std::string_view controllers = take_word(line, ':');
-    if (!is_version_2 && !has_word(controllers, "memory")) return;
-    const std::string& mounted = is_version_2 ? mounted_2 : mounted_1;
-    if (mounted.empty()) return;
-    std::string path(line);  // begins with a slash; "/../x" is outside of our namespace
-    while (path.size() > 1 && path.find("..") == std::string::npos) {
-      found.push_back({mounted + path, is_version_2});
-      path.resize(path.find_last_of('/'));
-    }
-  });
-  return found;
-}
 
 std::chrono::milliseconds estimated_clone_pause(const CloneFacts& facts) {
   return std::chrono::milliseconds(1 + facts.anonymous_bytes / kMegabyte * kPauseMsPerGigabyte /
@@ -249,9 +152,7 @@ std::uint64_t reserve_bytes(std::uint64_t anonymous_bytes) {
 Headroom Headroom::of(const Process& process, const CloneFacts& facts) {
   Headroom room;
   room.reserve_ = reserve_bytes(facts.anonymous_bytes);
-  if (const auto groups = process.read_file("cgroup")) {
-    room.groups_ = memory_groups(*groups, text_of("/proc/self/mounts"));
-  }
+  room.groups_ = control_groups("memory", process);
   return room;
 }
 
@@ -263,7 +164,7 @@ std::optional<std::string> Headroom::shortage() const {
     if (left >= reserve_) continue;
     return fmt::format("the control group {} had {} left", group.path, in_megabytes(left));
   }
-  const auto left = bytes_of_line(text_of("/proc/meminfo"), "MemAvailable").value_or(kUnlimited);
+  const auto left = bytes_after(kernel_text("/proc/meminfo"), "MemAvailable").value_or(kUnlimited);
   if (left >= reserve_) return std::nullopt;
   return fmt::format("the machine had {} left", in_megabytes(left));
 }
@@ -271,14 +172,14 @@ std::optional<std::string> Headroom::shortage() const {
 Result<CloneFacts> clone_facts(const Process& process) {
   CloneFacts facts;
   const std::string status = HA_TRY(process.read_file("status"));
-  facts.anonymous_bytes = bytes_of_line(status, "RssAnon").value_or(0);
-  facts.page_table_bytes = bytes_of_line(status, "VmPTE").value_or(0);
-  facts.private_bytes = bytes_of_line(status, "VmData").value_or(0);
-  const std::string memory = text_of("/proc/meminfo");
-  facts.available_bytes = bytes_of_line(memory, "MemAvailable").value_or(kUnlimited);
-  facts.commits_strictly = number_in("/proc/sys/vm/overcommit_memory", 0) == 2;
-  const std::uint64_t limit = bytes_of_line(memory, "CommitLimit").value_or(kUnlimited);
-  const std::uint64_t committed = bytes_of_line(memory, "Committed_AS").value_or(0);
+  facts.anonymous_bytes = bytes_after(status, "RssAnon").value_or(0);
+  facts.page_table_bytes = bytes_after(status, "VmPTE").value_or(0);
+  facts.private_bytes = bytes_after(status, "VmData").value_or(0);
+  const std::string memory = kernel_text("/proc/meminfo");
+  facts.available_bytes = bytes_after(memory, "MemAvailable").value_or(kUnlimited);
+  facts.commits_strictly = has_number("/proc/sys/vm/overcommit_memory", 2);
+  const std::uint64_t limit = bytes_after(memory, "CommitLimit").value_or(kUnlimited);
+  const std::uint64_t committed = bytes_after(memory, "Committed_AS").value_or(0);
   facts.commit_left_bytes = limit - std::min(limit, committed);
   facts.groups = groups_of(process);
   const auto own = process.read_link("ns/pid");

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "attach/process/control_groups.h"
 #include "attach/process/process.h"
 
 namespace heapattach {
@@ -19,15 +19,6 @@ struct GroupMemory {
   bool kills_all_together = false;  // memory.oom.group: its OOM killer kills all of it
   bool is_ours = false;             // heapattach is in this group, too
 };
-
-// The directories of a process's memory groups, from the text of /proc/<pid>/cgroup and of
-// /proc/self/mounts: its own directory and those above it, up to the mount point.
-struct GroupDirectory {
-  std::string path;
-  bool is_version_2 = false;
-};
-[[nodiscard]] std::vector<GroupDirectory> memory_groups(std::string_view cgroup,
-                                                        std::string_view mounts);
 
 // The memory that a clone of a process needs, and the memory available.
 struct CloneFacts {
@@ -83,10 +74,5 @@ class Headroom {
 // Inspects the process, its control groups and the machine; stops nothing. An unknown fact counts
 // as no obstacle.
 Result<CloneFacts> clone_facts(const Process& process);
-
-// The value of the line that starts with `key`, in bytes: "VmPTE:     12 kB" is 12288. None if
-// there is no such line.
-[[nodiscard]] std::optional<std::uint64_t> bytes_of_line(std::string_view text,
-                                                         std::string_view key);
 
 }  // namespace heapattach

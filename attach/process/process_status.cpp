@@ -1,41 +1,37 @@
 #include "attach/process/process_status.h"
 
 #include <cerrno>
-#include <charconv>
 
 #include <fmt/format.h>
+
+#include "attach/process/kernel_text.h"
 
 namespace heapattach {
 
 namespace {
 
-// Takes the next number and the white space before it off the front; 0 if there is none.
-std::uint64_t take_number(std::string_view& text, int base) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  text.remove_prefix(begin == std::string_view::npos ? text.size() : begin);
-  std::uint64_t value = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  text.remove_prefix(static_cast<std::size_t>(parsed.ptr - text.data()));
-  return value;
+// The next number of a value, which is taken off it; 0 if there is none.
+std::uint64_t next_number(std::string_view& value, int base = 10) {
+  return take_number(value, base).value_or(0);
 }
 
 void take_line(ProcessStatus& status, std::string_view key, std::string_view value) {
-  if (key == "Tgid") status.process = static_cast<pid_t>(take_number(value, 10));
-  if (key == "TracerPid") status.tracer = static_cast<pid_t>(take_number(value, 10));
+  if (key == "Tgid") status.process = static_cast<pid_t>(next_number(value));
+  if (key == "TracerPid") status.tracer = static_cast<pid_t>(next_number(value));
   if (key == "Uid") {
-    status.real_uid = static_cast<uid_t>(take_number(value, 10));
-    status.effective_uid = static_cast<uid_t>(take_number(value, 10));
-    status.saved_uid = static_cast<uid_t>(take_number(value, 10));
+    status.real_uid = static_cast<uid_t>(next_number(value));
+    status.effective_uid = static_cast<uid_t>(next_number(value));
+    status.saved_uid = static_cast<uid_t>(next_number(value));
   }
   if (key == "Gid") {
-    status.real_gid = static_cast<gid_t>(take_number(value, 10));
-    status.effective_gid = static_cast<gid_t>(take_number(value, 10));
-    status.saved_gid = static_cast<gid_t>(take_number(value, 10));
+    status.real_gid = static_cast<gid_t>(next_number(value));
+    status.effective_gid = static_cast<gid_t>(next_number(value));
+    status.saved_gid = static_cast<gid_t>(next_number(value));
   }
-  if (key == "SigPnd" || key == "ShdPnd") status.pending_signals |= take_number(value, 16);
-  if (key == "SigBlk") status.blocked_signals = take_number(value, 16);
-  if (key == "Seccomp") status.seccomp_mode = static_cast<int>(take_number(value, 10));
-  if (key == "CapEff") status.effective_capabilities = take_number(value, 16);
+  if (key == "SigPnd" || key == "ShdPnd") status.pending_signals |= next_number(value, 16);
+  if (key == "SigBlk") status.blocked_signals = next_number(value, 16);
+  if (key == "Seccomp") status.seccomp_mode = static_cast<int>(next_number(value));
+  if (key == "CapEff") status.effective_capabilities = next_number(value, 16);
 }
 
 }  // namespace
@@ -43,15 +39,12 @@ void take_line(ProcessStatus& status, std::string_view key, std::string_view val
 ProcessStatus parse_process_status(std::string_view text) {
   ProcessStatus status;
   // The name in the first line has its newlines escaped, so no line below it can be forged.
-  while (!text.empty()) {
-    const std::size_t length = text.find('\n');
-    const std::string_view line = text.substr(0, length);
-    text.remove_prefix(length == std::string_view::npos ? text.size() : length + 1);
+  for_each_line(text, [&](std::string_view line) {
     const std::size_t colon = line.find(':');
     if (colon != std::string_view::npos) {
       take_line(status, line.substr(0, colon), line.substr(colon + 1));
     }
-  }
+  });
   return status;
 }
 

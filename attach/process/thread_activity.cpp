@@ -1,12 +1,12 @@
 #include "attach/process/thread_activity.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "attach/process/each_thread.h"
+#include "attach/process/kernel_text.h"
 
 namespace heapattach {
 
@@ -17,17 +17,6 @@ constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 std::chrono::nanoseconds of_ticks(std::uint64_t ticks) {
   const auto per_second = static_cast<std::uint64_t>(std::max(1L, sysconf(_SC_CLK_TCK)));
   return std::chrono::nanoseconds(ticks * (kNanosecondsPerSecond / per_second));
-}
-
-std::optional<std::uint64_t> take_number(std::string_view& text) {
-  const std::size_t begin = text.find_first_not_of(" \t\n");
-  if (begin == std::string_view::npos) return {};
-  text.remove_prefix(begin);
-  std::uint64_t value = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (parsed.ec != std::errc()) return {};
-  text.remove_prefix(static_cast<std::size_t>(parsed.ptr - text.data()));
-  return value;
 }
 
 ThreadActivity activity_of(const Process& process, pid_t tid, const ThreadState& state) {

@@ -137,7 +137,7 @@ class InProcess {
     standing_.return_address = padding + Stub::function_return();
     InPlaceCall call;
     call.stub = padding;
-    call.handled_signals = status_signals(process_, "SigCgt:");
+    call.handled_signals = status_signals(process_, "SigCgt");
     call.deadline = lets_others_run ? options_.request.deadline.at : view.deadline;
     call.is_given_up = [this] { return options_.request.deadline.is_interrupted(); };
     call.function = {functions_.called, functions_.errno_location.value_or(RemoteAddr{}), {}};

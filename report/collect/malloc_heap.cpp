@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +9,7 @@
 
 #include "attach/base/page.h"
 #include "attach/memory/resident.h"
+#include "attach/process/kernel_text.h"
 #include "symbols/heap/by_hand.h"
 #include "symbols/heap/joined.h"
 #include "symbols/heap/ranges.h"
@@ -170,20 +169,19 @@ std::optional<std::uint64_t> resident_bytes(const Target& target) {
   if (!target.process) return std::nullopt;
   const auto text = target.process->read_file("statm");
   if (!text) return std::nullopt;
-  unsigned long long all = 0;
-  unsigned long long resident = 0;
-  if (std::sscanf(text->c_str(), "%llu %llu", &all, &resident) != 2) return std::nullopt;
-  return resident * page_bytes();
+  std::string_view rest = *text;
+  take_number(rest);  // all pages
+  const auto resident = take_number(rest);
+  if (!resident) return std::nullopt;
+  return *resident * page_bytes();
 }
 
 std::uint64_t most_used_bytes(const Target& target) {
-  constexpr std::string_view kSwapped = "\nVmSwap:";
   const auto resident = resident_bytes(target);
   if (!resident) return ~std::uint64_t{0};
   const auto text = target.process->read_file("status");
-  const std::size_t at = text ? text->find(kSwapped) : std::string::npos;
-  if (at == std::string::npos) return ~std::uint64_t{0};
-  return *resident + (std::strtoull(text->c_str() + at + kSwapped.size(), nullptr, 10) << 10U);
+  const auto swapped = text ? bytes_after(*text, "VmSwap") : std::nullopt;
+  return swapped ? *resident + *swapped : ~std::uint64_t{0};
 }
 
 Result<std::vector<Range>> touched_parts(const Process& process,

@@ -36,7 +36,7 @@ std::vector<std::string> most_open(const ProcessFacts& facts) {
 }
 
 void add_memory_limit(const Evidence& evidence, std::vector<Finding>& found) {
-  const std::optional<Use>& memory = evidence.facts->group_memory;
+  const std::optional<LimitedUse>& memory = evidence.facts->group_memory;
   if (!memory || !memory->is_near(kNearlyFullPercent)) return;
   std::vector<std::string> lines{fmt::format("this process has {} of it resident",
                                              human_bytes(evidence.facts->resident_bytes))};
@@ -50,7 +50,7 @@ void add_memory_limit(const Evidence& evidence, std::vector<Finding>& found) {
 void find_limits(const Evidence& evidence, std::vector<Finding>& found) {
   if (!evidence.facts) return;
   const ProcessFacts& facts = *evidence.facts;
-  const auto is_near = [](const std::optional<Use>& use) {
+  const auto is_near = [](const std::optional<LimitedUse>& use) {
     return use && use->is_near(kNearPercent);
   };
   const std::string stacks = "stacks --brief " + evidence.source;

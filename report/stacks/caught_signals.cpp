@@ -1,10 +1,11 @@
 #include "report/stacks/caught_signals.h"
 
-#include <charconv>
 #include <csignal>
 #include <initializer_list>
 
 #include <fmt/format.h>
+
+#include "attach/process/kernel_text.h"
 
 namespace heapattach::stacks {
 
@@ -29,17 +30,10 @@ constexpr std::uint64_t of_runtime() {
 }  // namespace
 
 std::optional<std::uint64_t> caught_signals_in(std::string_view status) {
-  constexpr std::string_view kKey = "\nSigCgt:";
-  const std::size_t line = status.find(kKey);
-  if (line == std::string_view::npos) return {};
-  std::string_view text = status.substr(line + kKey.size());
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  text = text.substr(0, text.find('\n'));
   constexpr int kHex = 16;
-  std::uint64_t mask = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), mask, kHex);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return {};
-  return mask & ~of_runtime();
+  const auto mask = number_after(status, "SigCgt", kHex);
+  if (!mask) return {};
+  return *mask & ~of_runtime();
 }
 
 std::string words_for(std::uint64_t signals) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "attach/base/directory.h"
+#include "attach/process/kernel_text.h"
 
 namespace heapattach::stacks {
 
@@ -26,15 +27,6 @@ std::vector<std::string_view> words_of(std::string_view line) {
     const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
     words.push_back(line.substr(0, end));
     line.remove_prefix(end);
-  }
-}
-
-template <class Visit>
-void each_line(std::string_view text, const Visit& visit) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    visit(words_of(text.substr(0, end)));
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
 }
 
@@ -99,7 +91,8 @@ std::vector<std::uint64_t> open_descriptors(const Process& process) {
 void read_inet_sockets(std::string_view text,
                        std::string_view protocol,
                        std::map<std::uint64_t, std::string>& sockets) {
-  each_line(text, [&](const std::vector<std::string_view>& words) {
+  for_each_line(text, [&](std::string_view line) {
+    const auto words = words_of(line);
     if (words.size() < 10) return;
     const auto inode = number(words[9], 10);
     const auto state = number(words[3], 16);
@@ -114,7 +107,8 @@ void read_inet_sockets(std::string_view text,
 }
 
 void read_unix_sockets(std::string_view text, std::map<std::uint64_t, std::string>& sockets) {
-  each_line(text, [&](const std::vector<std::string_view>& words) {
+  for_each_line(text, [&](std::string_view line) {
+    const auto words = words_of(line);
     if (words.size() < 7) return;
     const auto inode = number(words[6], 10);
     if (!inode) return;
@@ -125,18 +119,16 @@ void read_unix_sockets(std::string_view text, std::map<std::uint64_t, std::strin
 
 // "flags:	02100002", in octal.
 std::optional<int> read_access(std::string_view text) {
-  std::optional<int> access;
-  each_line(text, [&](const std::vector<std::string_view>& words) {
-    if (words.size() != 2 || words[0] != "flags:") return;
-    if (const auto flags = number(words[1], 8)) access = static_cast<int>(*flags & O_ACCMODE);
-  });
-  return access;
+  const auto flags = number_after(text, "flags", 8);
+  if (!flags) return {};
+  return static_cast<int>(*flags & O_ACCMODE);
 }
 
 // "tfd:        7 events:       19 data: …", a line for each.
 std::vector<Watched> read_watched(std::string_view text) {
   std::vector<Watched> watched;
-  each_line(text, [&](const std::vector<std::string_view>& words) {
+  for_each_line(text, [&](std::string_view line) {
+    const auto words = words_of(line);
     if (words.size() < 4 || words[0] != "tfd:" || words[2] != "events:") return;
     const auto fd = number(words[1], 10);
     const auto events = number(words[3], 16);

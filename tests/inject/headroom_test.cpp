@@ -102,29 +102,4 @@ TEST_CASE("the pause of a clone is estimated from resident memory") {
   CHECK(estimated_clone_pause(facts) == 151ms);
 }
 
-TEST_CASE("sizes are parsed from the texts in /proc") {
-  const std::string_view text = "Name:\tVmPTE: 9 kB\nVmPTE:\t    2048 kB\nRssAnon:\t12 kB\n";
-  CHECK(bytes_of_line(text, "VmPTE") == 2048 * 1024);
-  CHECK(bytes_of_line(text, "RssAnon") == 12 * 1024);
-  CHECK(!bytes_of_line(text, "VmData"));
-  CHECK(!bytes_of_line("VmPTE:\t99999999999999999999 kB\n", "VmPTE"));
-}
-
-TEST_CASE("the memory groups of a process are those of its directory and its parents") {
-  const std::string_view mounts =
-      "cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0\n"
-      "cgroup /sys/fs/cgroup/memory cgroup rw,relatime,memory 0 0\n"
-      "cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0\n";
-  const auto groups = memory_groups("3:cpu:/x\n5:memory:/a/b\n0::/c\n", mounts);
-  REQUIRE(groups.size() == 3);
-  CHECK(groups[0].path == "/sys/fs/cgroup/memory/a/b");
-  CHECK(groups[1].path == "/sys/fs/cgroup/memory/a");
-  CHECK(!groups[0].is_version_2);
-  CHECK(groups[2].path == "/sys/fs/cgroup/unified/c");
-  CHECK(groups[2].is_version_2);
-  CHECK(memory_groups("0::/../../elsewhere\n", mounts).empty());
-  CHECK(memory_groups("0::/\n", mounts).empty());
-  CHECK(memory_groups("", "").empty());
-}
-
 }  // namespace heapattach

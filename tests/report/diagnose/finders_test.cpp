@@ -252,18 +252,18 @@ TEST_CASE("limits are near their end from four fifths") {
   Evidence evidence = live();
   CHECK(found_by(find_limits, evidence).empty());
   evidence.facts = ProcessFacts{};
-  evidence.facts->descriptors = Use{900, 1024};
+  evidence.facts->descriptors = LimitedUse{900, 1024};
   evidence.facts->open = {{"/tmp/log", 880}, {"socket", 20}};
   CHECK(sentence_by(find_limits, evidence) ==
         "near a limit: 900 of 1024 descriptors are open (RLIMIT_NOFILE), 880 of them /tmp/log");
-  evidence.facts->descriptors = Use{800, 1024};
-  evidence.facts->mappings = Use{65000, 65530};
+  evidence.facts->descriptors = LimitedUse{800, 1024};
+  evidence.facts->mappings = LimitedUse{65000, 65530};
   CHECK(sentence_by(find_limits, evidence) ==
         "near a limit: 65000 of 65530 memory mappings (vm.max_map_count)");
-  evidence.facts->mappings = Use{65000, {}};
-  evidence.facts->group_memory = Use{850 * kMiB, 1000 * kMiB};
+  evidence.facts->mappings = LimitedUse{65000, {}};
+  evidence.facts->group_memory = LimitedUse{850 * kMiB, 1000 * kMiB};
   CHECK(found_by(find_limits, evidence).empty());
-  evidence.facts->group_memory = Use{950 * kMiB, 1000 * kMiB};
+  evidence.facts->group_memory = LimitedUse{950 * kMiB, 1000 * kMiB};
   CHECK(sentence_by(find_limits, evidence) ==
         "near a limit: its control group uses 950.0 MiB of 1000.0 MiB, and at the limit the kernel "
         "kills");
@@ -283,7 +283,7 @@ TEST_CASE("much swapped memory is unusual") {
 TEST_CASE("one file with hundreds of descriptors is unusual; sockets are not") {
   Evidence evidence = live();
   evidence.facts = ProcessFacts{};
-  evidence.facts->descriptors = Use{500, 100000};
+  evidence.facts->descriptors = LimitedUse{500, 100000};
   evidence.facts->open = {{"socket", 500}};
   CHECK(found_by(find_open_files, evidence).empty());
   evidence.facts->open = {{"socket", 500}, {"/tmp/log", 300}};
