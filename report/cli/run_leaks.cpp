@@ -30,8 +30,7 @@ Result<void> refuse_unknown_heaps(const Snapshot& snapshot) {
 
 // Why nothing can be said about leaks; empty if something can.
 std::string why_no_verdict(const Snapshot& snapshot) {
-  if (std::all_of(snapshot.heaps.begin(), snapshot.heaps.end(),
-                  [](const snapshot::Heap& heap) { return heap.kind().is_collected; })) {
+  if (snapshot::are_collected(snapshot.heaps)) {
     return "no leaks: this heap has a garbage collector, which frees what nothing references. "
            "--suspects and --diff show what the program keeps without need; --heap both finds "
            "leaks of malloc's memory";

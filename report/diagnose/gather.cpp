@@ -26,11 +26,9 @@ bool has_references(const Snapshot& snapshot) {
 
 // Why nothing can be said about leaks; empty if something can.
 std::string why_leaks_are_unknown(const Snapshot& snapshot, const Evidence& evidence) {
-  const bool is_collected =
-      std::all_of(snapshot.heaps.begin(), snapshot.heaps.end(),
-                  [](const snapshot::Heap& heap) { return heap.kind().is_collected; });
   if (snapshot.header.runtime == "ruby") return "malloc's heap beside Ruby's";
-  if (is_collected) return "malloc's heap beside the collector's: --heap both";
+  if (snapshot::are_collected(snapshot.heaps))
+    return "malloc's heap beside the collector's: --heap both";
   if (!snapshot.complete) return "leaks: " + snapshot.reason;
   if (snapshot.header.live_only) return "leaks: the file has only reachable objects";
   if (snapshot.first_edge.empty()) return "leaks: the snapshot was taken without references";

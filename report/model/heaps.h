@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,5 +31,11 @@ struct Heap {
 
   [[nodiscard]] const heap::Kind& kind() const { return heap_kind(name); }
 };
+
+// Whether collectors manage all of the heaps, so that no object of them can leak.
+[[nodiscard]] inline bool are_collected(const std::vector<Heap>& heaps) {
+  return std::all_of(heaps.begin(), heaps.end(),
+                     [](const Heap& heap) { return heap.kind().is_collected; });
+}
 
 }  // namespace heapattach::snapshot

@@ -85,14 +85,11 @@ std::string path_text(const snapshot::Snapshot& snapshot,
 // Puts the shares of a few live bytes into perspective.
 std::string small_text(const snapshot::Snapshot& snapshot, const analyze::Suspects& suspects) {
   std::uint64_t whole = 0;
-  bool may_leak = false;
-  for (const snapshot::Heap& heap : snapshot.heaps) {
-    whole += heap.heap_bytes.value_or(0);
-    may_leak |= !heap.kind().is_collected;
-  }
+  for (const snapshot::Heap& heap : snapshot.heaps) whole += heap.heap_bytes.value_or(0);
   if (whole >= analyze::Suspects::kSmallHeap && whole / 4 > suspects.live_bytes) {
     return fmt::format("little is reachable: {} bytes of the heap's {}; see --summary{}\n\n",
-                       suspects.live_bytes, whole, may_leak ? " and --leaks" : "");
+                       suspects.live_bytes, whole,
+                       snapshot::are_collected(snapshot.heaps) ? "" : " and --leaks");
   }
   return fmt::format(
       "the whole heap is small, {} live bytes: a large share of it is nothing unusual\n\n",
