@@ -112,6 +112,19 @@ std::string unnamed_in(std::string_view holder) {
   return fmt::format("(unnamed, in {} {})", has_vowel ? "an" : "a", holder);
 }
 
+std::string named_by_size(std::uint64_t bytes) {
+  return fmt::format("({} bytes)", bytes);
+}
+
+std::string_view size_in_name(std::string_view name) {
+  constexpr std::string_view kEnd = " bytes)";
+  if (!name.starts_with('(') || !name.ends_with(kEnd)) return {};
+  const std::string_view digits = name.substr(1, name.size() - 1 - kEnd.size());
+  const bool is_size =
+      !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+  return is_size ? name.substr(1, name.size() - 2) : std::string_view();
+}
+
 std::string as_named_now(std::string_view name) {
   constexpr std::string_view kBefore = "(held by ";
   if (!name.starts_with(kBefore) || !name.ends_with(')')) return std::string(name);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,11 @@ struct NamedType {
 // Earlier releases wrote "(held by Array(Page))" instead, in snapshots too. Returns the present
 // form of such a name, and any other name unchanged.
 [[nodiscard]] std::string as_named_now(std::string_view name);
+
+// "(48 bytes)": the name of an object of which only the size is known.
+[[nodiscard]] std::string named_by_size(std::uint64_t bytes);
+// "48 bytes", from such a name; empty for any other.
+[[nodiscard]] std::string_view size_in_name(std::string_view name);
 
 // A set of type names.
 class TypeNames {

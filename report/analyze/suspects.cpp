@@ -11,6 +11,7 @@
 #include "report/analyze/other_paths.h"
 #include "report/analyze/roots.h"
 #include "report/analyze/whole_trees.h"
+#include "report/type_names.h"
 
 namespace heapattach::analyze {
 
@@ -25,24 +26,13 @@ constexpr std::uint64_t kShare = 10;      // a suspect retains a tenth of the li
 constexpr std::size_t kMostTypes = 5;     // suspects that are types
 constexpr std::size_t kMostContents = 5;  // types shown of its contents
 
-// "48 bytes" of "(48 bytes)", the name of an object of which only the size is known; empty for any
-// other name.
-std::string_view size_in(std::string_view name) {
-  constexpr std::string_view kEnd = " bytes)";
-  if (!name.starts_with('(') || !name.ends_with(kEnd)) return {};
-  const std::string_view digits = name.substr(1, name.size() - 1 - kEnd.size());
-  const bool is_size =
-      !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
-  return is_size ? name.substr(1, name.size() - 2) : std::string_view();
-}
-
 std::string one_named(std::string_view name) {
-  const std::string_view size = size_in(name);
+  const std::string_view size = size_in_name(name);
   return size.empty() ? fmt::format("one {}", name) : fmt::format("one block of {}", size);
 }
 
 std::string many_named(std::uint64_t count, std::string_view name) {
-  const std::string_view size = size_in(name);
+  const std::string_view size = size_in_name(name);
   return size.empty() ? fmt::format("{} {}", count, name)
                       : fmt::format("{} block{} of {}", count, count == 1 ? "" : "s", size);
 }
@@ -386,7 +376,7 @@ class SuspectFinder {
 
   // An object that is named by its size and retains nothing else.
   [[nodiscard]] bool is_plain_block(const Suspect& suspect) const {
-    return !size_in(name_of(suspect.named)).empty() &&
+    return !size_in_name(name_of(suspect.named)).empty() &&
            suspect.named_retains == snapshot_.bytes_of(snapshot_.objects[suspect.named]);
   }
 

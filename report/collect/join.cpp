@@ -8,11 +8,10 @@
 #include <new>
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "attach/base/team.h"
 #include "report/collect/object_facts.h"
 #include "report/parallel.h"
+#include "report/type_names.h"
 #include "report/typing/block_ranges.h"
 #include "report/typing/word_filter.h"
 
@@ -192,7 +191,7 @@ void name_by_size(Snapshot& snapshot) {
   for (Alike& group : snapshot.alike) name(group.object);
   for (std::size_t i = 0; i < used.size(); ++i) {
     Type& type = snapshot.types.emplace_back();
-    if (used[i]) type.name = fmt::format("({} bytes)", snapshot.sizes[i]);
+    if (used[i]) type.name = named_by_size(snapshot.sizes[i]);
   }
 }
 

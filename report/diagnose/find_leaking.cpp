@@ -8,6 +8,7 @@
 
 #include "report/diagnose/finders.h"
 #include "report/text/human_bytes.h"
+#include "report/type_names.h"
 
 namespace heapattach::diagnose {
 
@@ -24,10 +25,9 @@ bool is_certain(const LeakSeen& leak) {
 
 // "3759 objects of 48 bytes", "120 Circle".
 std::string things(std::uint64_t count, const std::string& type) {
-  if (type.starts_with('(') && type.ends_with(" bytes)")) {
-    return fmt::format("{} of {}", counted(count, "object"), type.substr(1, type.size() - 2));
-  }
-  return fmt::format("{} {}", count, type);
+  const std::string_view size = size_in_name(type);
+  return size.empty() ? fmt::format("{} {}", count, type)
+                      : fmt::format("{} of {}", counted(count, "object"), size);
 }
 
 std::string line_of(const LeakSeen& leak) {

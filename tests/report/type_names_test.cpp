@@ -53,6 +53,13 @@ TEST_CASE(
   CHECK(find_type_name("(held by Shop)", known).name == "(unnamed, in a Shop)");
 }
 
+TEST_CASE("a name that is only a size is recognized") {
+  CHECK(size_in_name(named_by_size(48)) == "48 bytes");
+  CHECK(size_in_name("(unknown)").empty());
+  CHECK(size_in_name("( bytes)").empty());
+  CHECK(size_in_name("(buffer of 48 bytes)").empty());
+}
+
 TEST_CASE("the pattern for all types is a name for any heap") {
   CHECK(find_type_name("*", {}).name == "*");
   CHECK(find_type_name("A*", {}).name.empty());
