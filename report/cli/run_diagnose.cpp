@@ -11,7 +11,7 @@ namespace heapattach {
 
 namespace {
 
-// Of --fail-if found: true if the verdict is a fault.
+// The condition of --fail-if found is true if the verdict is a fault.
 void judge_conditions(const Options& options, const DiagnosisReport& report, Answer& answer) {
   if (options.fail_if.empty() || !report.verdict.is_fault) return;
   answer.status = ExitStatus::FailIfHeld;

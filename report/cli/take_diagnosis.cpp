@@ -89,7 +89,7 @@ void add_stacks(const Request& request, Evidence& evidence) {
 // Adds the findings for which the whole heap was needed, with the fibers that they are about.
 void add_stuck_fibers(const Snapshot& snapshot, stacks::StackReport& report) {
   if (report.fibers.size() != snapshot.fibers.size()) return;
-  report.findings = snapshot.header.findings;
+  report.findings = stacks::statements_of(snapshot.header.findings);
   for (std::size_t i = 0; i < report.fibers.size(); ++i) {
     report.fibers[i].finding = snapshot.fibers[i].finding;
   }

@@ -15,7 +15,7 @@ namespace heapattach {
                                    const Deadline& deadline,
                                    Console& console);
 
-// What to take for the report in the options. Borrows the request.
+// The parts of the heap that the report in the options needs. Borrows the request.
 [[nodiscard]] snapshot::TakeOptions take_options(const Options& options, const Request& request);
 
 // The heap of a collector or of malloc; of a Ruby process, Ruby's.

@@ -33,7 +33,7 @@ struct LeaksSeen {
   std::uint64_t bytes = 0;
 };
 
-// What keeps the largest part of the live objects.
+// The object or root that keeps the largest part of the live objects.
 struct HolderSeen {
   std::string sentence;  // "one Cache keeps 4676224 bytes, …"
   std::string path;      // "global CACHE → @h"
@@ -42,7 +42,7 @@ struct HolderSeen {
   std::vector<std::string> contents;  // "20282 objects, 1.2 MiB: Session"
 };
 
-// New objects of one type, and what holds most of them.
+// The new objects of one type, with the holder of most of them.
 struct GrownType {
   std::string type;
   std::uint64_t objects = 0;

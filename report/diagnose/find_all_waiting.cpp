@@ -27,9 +27,9 @@ void find_all_waiting(const Evidence& evidence, std::vector<Finding>& found) {
   constexpr std::size_t kShownThreads = 4;
   if (!evidence.stacks) return;
   const stacks::StackReport& report = *evidence.stacks;
-  const bool has_deadlock =
-      std::any_of(report.findings.begin(), report.findings.end(),
-                  [](const std::string& text) { return text.starts_with("deadlock"); });
+  const bool has_deadlock = std::any_of(
+      report.findings.begin(), report.findings.end(),
+      [](const stacks::Statement& one) { return one.kind == stacks::StatementKind::Deadlock; });
   const bool all_wait =
       !report.threads.empty() &&
       std::all_of(report.threads.begin(), report.threads.end(),

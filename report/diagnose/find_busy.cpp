@@ -1,6 +1,6 @@
 // A thread that ran, or waited for a processor, at each of a dozen looks in a tenth of a second.
-// That is what a loop without end does, but also what a program does that computes. It is a fault
-// only if it is proven to harm: fibers that could run wait for its thread.
+// A loop without end does that, but so does a program that computes. The thread is a fault only if
+// it is proven to do harm: fibers that could run wait for it.
 
 #include <algorithm>
 
@@ -57,10 +57,7 @@ std::vector<std::string> frames_of(const stacks::StackReport& report, const Thre
   for (const stacks::NamedFrame& frame : stack.frames) {
     if (frame.function.empty()) continue;
     if (lines.size() == kShown) break;
-    lines.push_back(frame.line == 0
-                        ? frame.function
-                        : fmt::format("{} ({}:{})", frame.function,
-                                      frame.file.substr(frame.file.rfind('/') + 1), frame.line));
+    lines.push_back(stacks::function_at(frame.function, frame.file, frame.line));
   }
   return lines;
 }

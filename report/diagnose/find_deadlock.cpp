@@ -15,12 +15,12 @@ std::string in_function(const std::string& function) {
   return function.empty() ? std::string() : " in " + function;
 }
 
-// Those that are part of the finding, with what they wait for.
+// The threads and fibers that are part of the finding, with what they wait for.
 std::vector<std::string> members_of(const stacks::StackReport& report, std::size_t finding) {
   std::vector<std::string> lines;
   std::size_t members = 0;
   const auto add = [&](std::string line) {
-    if (report.findings[finding].find(line) != std::string::npos) return;  // already said
+    if (report.findings[finding].text.find(line) != std::string::npos) return;  // already said
     if (++members <= kShownWaiting) lines.push_back(std::move(line));
   };
   for (const stacks::ThreadSeen& thread : report.threads) {
@@ -43,10 +43,10 @@ void find_deadlock(const Evidence& evidence, std::vector<Finding>& found) {
   if (!evidence.stacks) return;
   const auto& findings = evidence.stacks->findings;
   for (std::size_t i = 0; i < findings.size(); ++i) {
-    if (!findings[i].starts_with("deadlock")) continue;
+    if (findings[i].kind != stacks::StatementKind::Deadlock) continue;
     found.push_back({.kind = "deadlock",
                      .severity = Severity::Fault,
-                     .sentence = findings[i],
+                     .sentence = findings[i].text,
                      .evidence = members_of(*evidence.stacks, i),
                      .next = "stacks " + evidence.source});
   }

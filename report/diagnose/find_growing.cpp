@@ -1,4 +1,4 @@
-// What grew since an earlier snapshot. Caches fill and buffers double, so growth counts from a
+// Growth since an earlier snapshot. Caches fill and buffers double, so growth counts from a
 // mebibyte and a tenth of what there was.
 
 #include <fmt/format.h>

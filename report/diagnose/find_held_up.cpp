@@ -7,12 +7,11 @@ namespace heapattach::diagnose {
 
 void find_held_up(const Evidence& evidence, std::vector<Finding>& found) {
   if (!evidence.stacks) return;
-  for (const std::string& remark : evidence.stacks->remarks) {
-    // find_lost_owner has more of these.
-    if (remark.ends_with("this process has no such thread")) continue;
+  for (const stacks::Statement& remark : evidence.stacks->remarks) {
+    if (remark.kind == stacks::StatementKind::LostLock) continue;  // find_lost_owner reports it
     found.push_back({.kind = "waiting",
                      .severity = Severity::Remark,
-                     .sentence = remark,
+                     .sentence = remark.text,
                      .evidence = {},
                      .next = "stacks " + evidence.source});
   }

@@ -1,4 +1,4 @@
-// What keeps half of the live objects or more. A cache looks like that, and so does a leak in a
+// A holder keeps half of the live objects or more. A cache looks like that, and so does a leak in a
 // program with a collector. Only a second look tells them apart, so this is a remark.
 
 #include <fmt/format.h>

@@ -25,8 +25,8 @@ struct Finding {
 };
 
 struct Verdict {
-  std::string_view
-      kind;  // of the finding that decides, "healthy", or "unknown" if nothing could be looked at
+  // That of the finding that decides, "healthy", or "unknown" if nothing could be looked at.
+  std::string_view kind;
   std::string sentence;  // ends with that of the first finding, if there is any
   bool is_fault = false;
   std::vector<Finding> findings;       // all, the worst first

@@ -84,14 +84,14 @@ void add_cycles(const StackReport& report, Diagnosis& diagnosis) {
     for (const std::size_t thread : cycle) {
       diagnosis.finding_of_thread.try_emplace(thread, diagnosis.findings.size());
     }
-    diagnosis.findings.push_back(cycle_text(cycle, report.threads));
+    diagnosis.findings.push_back({StatementKind::Deadlock, cycle_text(cycle, report.threads)});
   }
   const auto of_fiber = [&](std::size_t i) { return report.fibers[i].wait.owner; };
   for (const auto& cycle : cycles_of(report.fibers.size(), of_fiber)) {
     for (const std::size_t fiber : cycle) {
       diagnosis.finding_of_fiber.try_emplace(fiber, diagnosis.findings.size());
     }
-    diagnosis.findings.push_back(cycle_text(cycle, report.fibers));
+    diagnosis.findings.push_back({StatementKind::Deadlock, cycle_text(cycle, report.fibers)});
   }
 }
 
@@ -183,16 +183,19 @@ void add_forgotten_fibers(const StackReport& report, const Fibers& fibers, Diagn
   const bool is_one = fibers.all == 1;
   if (fibers.crowd.fibers == fibers.all) {
     diagnosis.findings.push_back(
-        fmt::format("deadlock: {} {}, and nobody is left to {}",
-                    is_one ? "the only fiber" : fmt::format("all {} fibers", fibers.all),
-                    doing_of(report, fibers.crowd),
-                    fibers.crowd.kind == WaitKind::Receive ? "send" : "receive"));
+        {StatementKind::Deadlock,
+         fmt::format("deadlock: {} {}, and nobody is left to {}",
+                     is_one ? "the only fiber" : fmt::format("all {} fibers", fibers.all),
+                     doing_of(report, fibers.crowd),
+                     fibers.crowd.kind == WaitKind::Receive ? "send" : "receive")});
     return;
   }
-  diagnosis.findings.push_back(fmt::format(
-      "deadlock: {}, and nobody is left to wake {}: {}",
-      is_one ? "the only fiber waits" : fmt::format("all {} fibers wait for others", fibers.all),
-      is_one ? "it" : "them", examples(report)));
+  diagnosis.findings.push_back(
+      {StatementKind::Deadlock,
+       fmt::format("deadlock: {}, and nobody is left to wake {}: {}",
+                   is_one ? "the only fiber waits"
+                          : fmt::format("all {} fibers wait for others", fibers.all),
+                   is_one ? "it" : "them", examples(report))});
 }
 
 // Many fibers wait to send to one channel. Many that wait to receive, or for each other, are not
@@ -200,8 +203,9 @@ void add_forgotten_fibers(const StackReport& report, const Fibers& fibers, Diagn
 void add_unheard_senders(const StackReport& report, const Fibers& fibers, Diagnosis& diagnosis) {
   const Crowd& crowd = fibers.senders;
   if (crowd.fibers <= 2) return;
-  diagnosis.remarks.push_back(fmt::format("{} of {} fibers {}, and none waits to receive from it",
-                                          crowd.fibers, fibers.all, doing_of(report, crowd)));
+  diagnosis.remarks.push_back(
+      {StatementKind::Waiting, fmt::format("{} of {} fibers {}, and none waits to receive from it",
+                                           crowd.fibers, fibers.all, doing_of(report, crowd))});
 }
 
 void add_fibers_of_channels(const StackReport& report, Diagnosis& diagnosis) {
@@ -213,11 +217,13 @@ void add_fibers_of_channels(const StackReport& report, Diagnosis& diagnosis) {
     return;
   }
   if (nobody_is_left) {
-    diagnosis.remarks.push_back(fmt::format(
-        "only {} can wake a fiber: {}",
-        report.caught_signals ? fmt::format("the handler of {}", words_for(*report.caught_signals))
-                              : "the handler of a signal, if there is one,",
-        examples(report)));
+    diagnosis.remarks.push_back(
+        {StatementKind::Waiting,
+         fmt::format("only {} can wake a fiber: {}",
+                     report.caught_signals
+                         ? fmt::format("the handler of {}", words_for(*report.caught_signals))
+                         : "the handler of a signal, if there is one,",
+                     examples(report))});
     return;
   }
   add_unheard_senders(report, fibers, diagnosis);
@@ -254,7 +260,7 @@ void add_busy_threads(const StackReport& report, Diagnosis& diagnosis) {
       text += fmt::format("; {} fiber{} cannot run there meanwhile", suspended,
                           suspended == 1 ? "" : "s");
     }
-    diagnosis.findings.push_back(std::move(text));
+    diagnosis.findings.push_back({StatementKind::Busy, std::move(text)});
   }
 }
 
@@ -268,10 +274,11 @@ void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
     const ThreadSeen& thread = report.threads[owner];
     if (thread.wait.thread) continue;
     diagnosis.remarks.push_back(
-        fmt::format("{} for a lock that {} holds{}",
-                    count == 1 ? "1 thread waits" : fmt::format("{} threads wait", count),
-                    title_and_function(thread),
-                    thread.wait.call.empty() ? "" : ", which is in " + thread.wait.call));
+        {StatementKind::Waiting,
+         fmt::format("{} for a lock that {} holds{}",
+                     count == 1 ? "1 thread waits" : fmt::format("{} threads wait", count),
+                     title_and_function(thread),
+                     thread.wait.call.empty() ? "" : ", which is in " + thread.wait.call)});
   }
 }
 
@@ -281,12 +288,13 @@ void add_orphaned_mutexes(const StackReport& report, Diagnosis& diagnosis) {
   for (const ThreadSeen& thread : report.threads) {
     if (thread.gone_owner == 0) continue;
     diagnosis.remarks.push_back(
-        fmt::format("{} waits for {}, which thread {} locked; this process has no such thread",
-                    title_and_function(thread),
-                    thread.wait.mutex.empty()
-                        ? fmt::format("a {}", thread.awaited_kind)
-                        : fmt::format("the {} {}", thread.awaited_kind, thread.wait.mutex),
-                    thread.gone_owner));
+        {StatementKind::LostLock,
+         fmt::format("{} waits for {}, which thread {} locked; this process has no such thread",
+                     title_and_function(thread),
+                     thread.wait.mutex.empty()
+                         ? fmt::format("a {}", thread.awaited_kind)
+                         : fmt::format("the {} {}", thread.awaited_kind, thread.wait.mutex),
+                     thread.gone_owner)});
   }
 }
 
@@ -306,8 +314,9 @@ void add_held_up_fibers(const StackReport& report, Diagnosis& diagnosis) {
                                 ? title_and_function(report.fibers[waiting[0]]) + " waits"
                                 : fmt::format("{} fibers wait", waiting.size());
     diagnosis.remarks.push_back(
-        fmt::format("{} for {}, which {} holds, which {}", who, lock_of(report.fibers[waiting[0]]),
-                    title_and_function(owner), describe_wait(report.fibers, owner.wait)));
+        {StatementKind::Waiting,
+         fmt::format("{} for {}, which {} holds, which {}", who, lock_of(report.fibers[waiting[0]]),
+                     title_and_function(owner), describe_wait(report.fibers, owner.wait))});
   }
 }
 

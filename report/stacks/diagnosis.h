@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <map>
-#include <string>
 #include <vector>
 
 #include "report/stacks/stack_report.h"
@@ -14,9 +13,9 @@ namespace heapattach::stacks {
 struct Diagnosis {
   // Proven faults: owners of locks in a cycle; fibers that nothing is left to wake; a thread that
   // never yields the CPU.
-  std::vector<std::string> findings;
+  std::vector<Statement> findings;
   // Possibly normal facts: many fibers wait for others that can still act.
-  std::vector<std::string> remarks;
+  std::vector<Statement> remarks;
   // The first finding that a thread or fiber is part of, by thread or fiber number in the report.
   std::map<std::size_t, std::size_t> finding_of_thread;
   std::map<std::size_t, std::size_t> finding_of_fiber;

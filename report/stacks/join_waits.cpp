@@ -111,8 +111,8 @@ void WaitJoiner::join(const snapshot::Target& target,
   scene.before = threads;
   StackReport report = report_on(scene);
   if (on_report_) on_report_(report);
-  snapshot.header.findings = std::move(report.findings);
-  snapshot.header.remarks = std::move(report.remarks);
+  snapshot.header.findings = texts_of(report.findings);
+  snapshot.header.remarks = texts_of(report.remarks);
   for (std::size_t i = 0; i < snapshot.threads.size(); ++i) {
     snapshot.threads[i] = static_cast<snapshot::Thread&&>(report.threads.at(i));
     snapshot.threads[i].stack.reset();  // one of the report's

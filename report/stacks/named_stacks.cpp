@@ -62,15 +62,13 @@ std::string function_text(const unwind::Place& place) {
 }
 
 std::string place_text(const unwind::Place& place) {
-  const std::string_view file = place.file;
   const std::string_view home = place.home;
   const bool is_proc = place.function == unwind::kProcName;
   if (is_proc && place.maker.empty() && !home.empty()) {
     return fmt::format("-> of {}", home.substr(home.rfind('/') + 1));
   }
-  if (file.empty() || !home.empty()) return function_text(place);
-  return fmt::format("{} ({}:{})", function_text(place), file.substr(file.rfind('/') + 1),
-                     place.line);
+  if (!home.empty()) return function_text(place);
+  return function_at(function_text(place), place.file, place.line);
 }
 
 std::uint32_t StackAdder::add(const unwind::StackRecord& record) {

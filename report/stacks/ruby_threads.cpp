@@ -110,8 +110,7 @@ class Adding {
       seen.wait.mutex = fmt::format("Mutex {:#x}", thread.mutex);
     }
     if (const ruby::Frame* own = own_frame(thread)) {
-      seen.function = fmt::format("{} ({}:{})", own->function,
-                                  own->file.substr(own->file.rfind('/') + 1), own->line);
+      seen.function = function_at(own->function, own->file, own->line);
     }
   }
 

@@ -49,8 +49,8 @@ class Saved {
     if (header.pause_ms) {
       report_.pause = std::chrono::nanoseconds(static_cast<std::int64_t>(*header.pause_ms * 1e6));
     }
-    report_.findings = header.findings;
-    report_.remarks = header.remarks;
+    report_.findings = statements_of(header.findings);
+    report_.remarks = statements_of(header.remarks);
     report_.stacks = snapshot_.stacks;
     for (const snapshot::Place& place : snapshot_.places) add(place);
     for (const snapshot::Thread& thread : snapshot_.threads) add(thread);
@@ -235,8 +235,8 @@ class Saving {
 
 void save_stacks(const StackReport& report, Snapshot& snapshot) {
   snapshot.threads.clear();
-  snapshot.header.findings = report.findings;
-  snapshot.header.remarks = report.remarks;
+  snapshot.header.findings = texts_of(report.findings);
+  snapshot.header.remarks = texts_of(report.remarks);
   Saving saving(report, snapshot);
   for (const ThreadSeen& thread : report.threads) saving.add(thread);
 }

@@ -62,6 +62,23 @@ NamedFrame frame_of(const PlaceSeen& place, std::size_t line, unwind::FoundBy fo
 
 }  // namespace
 
+std::vector<std::string> texts_of(const std::vector<Statement>& statements) {
+  std::vector<std::string> texts;
+  for (const Statement& one : statements) texts.push_back(one.text);
+  return texts;
+}
+
+std::vector<Statement> statements_of(const std::vector<std::string>& texts) {
+  std::vector<Statement> statements;
+  for (const std::string& text : texts) {
+    Statement& one = statements.emplace_back();
+    one.text = text;
+    if (text.starts_with("deadlock")) one.kind = StatementKind::Deadlock;
+    if (text.starts_with("busy")) one.kind = StatementKind::Busy;
+  }
+  return statements;
+}
+
 NamedStack named(const StackReport& report, std::optional<std::uint32_t> stack) {
   NamedStack result;
   if (!stack) return result;
@@ -78,6 +95,11 @@ NamedStack named(const StackReport& report, std::optional<std::uint32_t> stack) 
     }
   }
   return result;
+}
+
+std::string function_at(std::string_view function, std::string_view file, std::uint32_t line) {
+  if (file.empty() || line == 0) return std::string(function);
+  return fmt::format("{} ({}:{})", function, file.substr(file.rfind('/') + 1), line);
 }
 
 std::string title_of(const snapshot::Thread& thread) {

@@ -93,6 +93,21 @@ struct CoreFacts {
   pid_t thread = 0;
 };
 
+enum class StatementKind : std::uint8_t {
+  Deadlock,  // nothing is left that could end a wait
+  Busy,      // a thread that never yields the CPU
+  LostLock,  // a lock whose owner has ended
+  Waiting,   // any other wait, which may be normal
+};
+
+// What a report says about threads or fibers: one line.
+struct Statement {
+  StatementKind kind = StatementKind::Waiting;
+  std::string text;  // that of a finding begins with its kind: "deadlock: …"
+
+  bool operator==(const Statement&) const = default;
+};
+
 // Present if the report is of a saved snapshot: the time when that was taken.
 struct SavedFacts {
   std::string captured;
@@ -110,8 +125,8 @@ struct StackReport {
   std::optional<SavedFacts> saved{};
   // Signals whose handlers are the program's own, and may wake a fiber; none if unknown.
   std::optional<std::uint64_t> caught_signals;
-  std::vector<std::string> findings;  // certain faults, worst first: one line each
-  std::vector<std::string> remarks;   // possibly normal facts: one line each
+  std::vector<Statement> findings;  // certain faults, worst first
+  std::vector<Statement> remarks;   // possibly normal facts
   std::vector<ThreadSeen> threads;
   std::vector<FiberSeen> fibers;
   std::vector<FiberGroup> groups;  // largest first, the runtime's own last
@@ -121,8 +136,17 @@ struct StackReport {
   bool is_partial = false;            // more than names is missing
 };
 
+// Statements as a snapshot has them, which has only their texts, and back.
+[[nodiscard]] std::vector<std::string> texts_of(const std::vector<Statement>& statements);
+[[nodiscard]] std::vector<Statement> statements_of(const std::vector<std::string>& texts);
+
 // The functions of one of the report's stacks; no frames if there is none.
 [[nodiscard]] NamedStack named(const StackReport& report, std::optional<std::uint32_t> stack);
+
+// "spin (spin.c:9)"; the function alone if its line is unknown.
+[[nodiscard]] std::string function_at(std::string_view function,
+                                      std::string_view file,
+                                      std::uint32_t line);
 
 // The name of a thread or fiber in a line of text: "thread 4711 worker", "fiber \"acceptor\"",
 // "fiber \"main\" of thread 4712 SYSMON".

@@ -1,6 +1,6 @@
 // What is wrong with a process, for people:
 //
-//   leaking: 3759 objects of 48 bytes, 176.2 KiB, that nothing references any more
+//   leaking: 3759 objects of 48 bytes, 176.2 KiB, to which no reference was found
 //       3759 objects of 48 bytes: 176.2 KiB, for instance 0x5581e3b4c2b0
 //   also: most of the heap: …
 //       …

@@ -210,8 +210,8 @@ std::string format_stacks_json(const StackReport& report) {
     for (const std::string& text : texts) record.item(text);
     record.close_list();
   };
-  add_texts("findings", report.findings);
-  if (!report.remarks.empty()) add_texts("remarks", report.remarks);
+  add_texts("findings", stacks::texts_of(report.findings));
+  if (!report.remarks.empty()) add_texts("remarks", stacks::texts_of(report.remarks));
   if (!report.warnings.empty()) add_texts("warnings", report.warnings);
   record.open_list("threads");
   for (const ThreadSeen& thread : report.threads) record.item(thread_record(report, thread));

@@ -338,12 +338,12 @@ void add_waits(const StackReport& report, const FiberGroup& group, Text& text) {
 
 std::string format_stacks_text(const StackReport& report, const TextStyle& style) {
   Text text(style);
-  for (const std::string& finding : report.findings) text.line(finding, kRed);
+  for (const stacks::Statement& finding : report.findings) text.line(finding.text, kRed);
   std::string head = fmt::format("process {} {}: {}", report.pid, report.exe,
                                  plural(report.threads.size(), "thread"));
   if (!report.fibers.empty()) head += ", " + plural(report.fibers.size(), "fiber");
   text.line(head + words_for_source(report));
-  for (const std::string& remark : report.remarks) text.line("remark: " + remark);
+  for (const stacks::Statement& remark : report.remarks) text.line("remark: " + remark.text);
   for (const std::string& warning : report.warnings) text.line("warning: " + warning);
   for (const ThreadSeen& thread : report.threads) add_thread(report, thread, text);
   for (const FiberGroup& group : report.groups) {

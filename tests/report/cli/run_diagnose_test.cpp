@@ -42,12 +42,12 @@ class DiagnoseRun {
   TemporaryDirectory directory_;
 };
 
-diagnose::Evidence threads_that(std::vector<std::string> findings) {
+diagnose::Evidence threads_that(const std::vector<std::string>& findings) {
   diagnose::Evidence evidence;
   evidence.source = "4711";
   evidence.stacks = stacks::StackReport{};
   evidence.stacks->threads.resize(2);
-  evidence.stacks->findings = std::move(findings);
+  evidence.stacks->findings = stacks::statements_of(findings);
   return evidence;
 }
 

@@ -83,7 +83,8 @@ TEST_CASE("a deadlock is a fault, with those that are part of it") {
   evidence.stacks->threads[0].function = "transfer (bank.c:40)";
   evidence.stacks->threads[0].wait.call = "futex(…)";
   evidence.stacks->threads[0].finding = 1;
-  evidence.stacks->findings = {"busy: thread 11", "deadlock: thread 10 waits for itself"};
+  evidence.stacks->findings =
+      stacks::statements_of({"busy: thread 11", "deadlock: thread 10 waits for itself"});
   const auto found = found_by(find_deadlock, evidence);
   REQUIRE(found.size() == 1);
   CHECK(found[0].severity == Severity::Fault);
@@ -171,8 +172,8 @@ TEST_CASE("threads that merely wait for a lock are a remark") {
   Evidence evidence = live();
   evidence.stacks = stacks::StackReport{};
   evidence.stacks->remarks = {
-      "3 threads wait for a lock that thread 9 holds",
-      "thread 8 waits for a mutex, which thread 7 locked; this process has no such thread"};
+      {stacks::StatementKind::Waiting, "3 threads wait for a lock that thread 9 holds"},
+      {stacks::StatementKind::LostLock, "thread 8 waits for a mutex, which thread 7 locked"}};
   const auto found = found_by(find_held_up, evidence);
   REQUIRE(found.size() == 1);
   CHECK(found[0].severity == Severity::Remark);

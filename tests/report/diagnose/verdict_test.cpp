@@ -37,7 +37,8 @@ TEST_CASE("a healthy process is said to be so, with what was looked at") {
 TEST_CASE("a remark is added to the healthy verdict, and is no fault") {
   Evidence evidence = seen_threads();
   evidence.facts = ProcessFacts{};
-  evidence.stacks->remarks = {"1 thread waits for a lock that thread 9 holds"};
+  evidence.stacks->remarks =
+      stacks::statements_of({"1 thread waits for a lock that thread 9 holds"});
   const Verdict verdict = judge(evidence);
   CHECK(verdict.kind == "healthy");
   CHECK(verdict.sentence ==
@@ -61,7 +62,7 @@ TEST_CASE("a fault comes first, and a process that hangs before one that leaks")
   add_leak(evidence);
   CHECK(judge(evidence).kind == "leaking");
   CHECK(judge(evidence).is_fault);
-  evidence.stacks->findings = {"deadlock: two threads"};
+  evidence.stacks->findings = stacks::statements_of({"deadlock: two threads"});
   const Verdict verdict = judge(evidence);
   CHECK(verdict.kind == "deadlock");
   CHECK(verdict.sentence == "deadlock: two threads");

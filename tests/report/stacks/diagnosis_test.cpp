@@ -24,13 +24,13 @@ FiberSeen fiber(const std::string& name, WaitKind kind, std::uint64_t object = 0
 
 std::string first_of(const StackReport& report) {
   const auto findings = diagnose(report).findings;
-  return findings.empty() ? "" : findings.front();
+  return findings.empty() ? "" : findings.front().text;
 }
 
 std::string remark_of(const StackReport& report) {
   const Diagnosis diagnosis = diagnose(report);
   CHECK(diagnosis.findings.empty());
-  return diagnosis.remarks.empty() ? "" : diagnosis.remarks.front();
+  return diagnosis.remarks.empty() ? "" : diagnosis.remarks.front().text;
 }
 
 // A report on a program that is known to handle no signals.
@@ -87,8 +87,8 @@ TEST_CASE("a mutex whose owner ended is a remark") {
   const Diagnosis diagnosis = diagnose(report);
   CHECK(diagnosis.findings.empty());
   REQUIRE(diagnosis.remarks.size() == 1);
-  CHECK(diagnosis.remarks[0].find("waits for the mutex db.mu, which thread 12 locked; this "
-                                  "process has no such thread") != std::string::npos);
+  CHECK(diagnosis.remarks[0].text.find("waits for the mutex db.mu, which thread 12 locked; this "
+                                       "process has no such thread") != std::string::npos);
 }
 
 TEST_CASE("fibers that wait for each other's mutexes are a deadlock, with functions and locks") {

@@ -63,7 +63,7 @@ snapshot::Snapshot deadlock() {
 
 TEST_CASE("a saved snapshot gives the stacks that it has, and reports what is missing") {
   const StackReport report = saved_stacks(deadlock());
-  CHECK(report.findings == std::vector<std::string>{"deadlock: one and two"});
+  CHECK(texts_of(report.findings) == std::vector<std::string>{"deadlock: one and two"});
   REQUIRE(report.groups.size() == 1);
   CHECK(report.groups[0].fibers.size() == 3);
   const auto frames = named(report, report.groups[0].stack).frames;
@@ -92,7 +92,7 @@ TEST_CASE("a saved snapshot keeps the Ruby frames of threads, and of suspended f
   StackReport report;
   report.pid = 4711;
   report.exe = "/usr/bin/ruby";
-  report.findings = {"deadlock: both"};
+  report.findings = {{StatementKind::Deadlock, "deadlock: both"}};
   const auto frame = [](const std::string& function, std::uint32_t line) {
     return ruby::Frame{function, "app.rb", line, false, "", 0};
   };
@@ -125,7 +125,7 @@ TEST_CASE("a saved snapshot keeps the Ruby frames of threads, and of suspended f
   save_stacks(report, snapshot);
 
   const auto check = [](const StackReport& saved) {
-    CHECK(saved.findings == std::vector<std::string>{"deadlock: both"});
+    CHECK(saved.findings == statements_of({"deadlock: both"}));
     CHECK(saved.fibers.empty());
     CHECK(saved.groups.empty());
     CHECK_FALSE(saved.is_partial);

@@ -50,7 +50,7 @@ StackReport small_report() {
   report.pid = 4711;
   report.exe = "/srv/app";
   report.pause = std::chrono::microseconds(1500);
-  report.findings = {"deadlock: nobody goes on"};
+  report.findings = statements_of({"deadlock: nobody goes on"});
   ThreadSeen thread;
   thread.tid = 4711;
   thread.name = "app";
@@ -108,7 +108,7 @@ TEST_CASE("a fiber is identified by its thread and context if its name is ambigu
   report.fibers[0].name = report.fibers[1].name = "main";
   report.fibers[0].of_thread = "4712 SYSMON";
   report.fibers[1].context = "WORKERS";
-  report.remarks = {"2 fibers wait"};
+  report.remarks = statements_of({"2 fibers wait"});
   const std::string text = format_stacks_text(report, {});
   CHECK(says(text, "\n2 fibers \"main\" of thread 4712 SYSMON, \"main\" of context WORKERS\n"));
   CHECK(says(text, "\nremark: 2 fibers wait\n"));
