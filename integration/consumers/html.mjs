@@ -54,8 +54,10 @@ async function checkCounts(page, file) {
   const expected = Object.fromEntries(truth.types.map((row) => (
     [row.type, [row.objects, row.bytes, row.retained_bytes]])));
   assert.deepEqual(await readCounts(page), expected);
-  const shown = await texts(page.locator('.card .figure'));
-  assert.equal(number(shown[1]), truth.objects);
+  const live = page.locator('.card').first();
+  assert.equal(await live.locator('dt').textContent(), 'Live');
+  assert.equal(number(await live.locator('.beside').textContent()), truth.objects);
+  assert.equal(number(await live.locator('[title]').getAttribute('title')), truth.bytes);
 }
 
 async function checkSorting(page) {
@@ -188,13 +190,24 @@ async function checkKeys(page) {
   assert.ok(await focused('#main'), 'the link past the head leads to the report');
 }
 
+/** Rows of the stacks: how many threads or fibers, where, and what they wait for. */
+async function checkStacks(page) {
+  await tab(page, 'Stacks');
+  const rows = page.locator('#view-stacks .stack');
+  assert.ok(await rows.count() > 0);
+  const amounts = (await texts(rows.locator('.amount'))).map(number);
+  assert.ok(amounts.every((amount) => amount > 0), amounts.join());
+  const first = page.locator('#view-stacks details.stack').first();
+  await first.locator('> summary').click();
+  assert.ok(await first.locator('.frames li').first().isVisible(), 'its frames are shown');
+}
+
 async function checkOtherViews(page) {
   await tab(page, 'Flame graph');
   assert.ok(await page.locator('#view-flame [role="treeitem"]').count() > 5);
   await tab(page, 'Suspects');
   assert.ok(await page.locator('#view-suspects h3').count() > 0);
-  await tab(page, 'Stacks');
-  assert.ok(await page.locator('#view-stacks .stack').count() > 0);
+  await checkStacks(page);
 }
 
 /** What can be checked without seeing it: names, roles, contrast. */
@@ -347,6 +360,8 @@ async function checkTrace(page, file) {
   assert.ok(await page.locator('#view-allocations').isVisible(), 'it opens with the allocations');
   assert.deepEqual((await texts(page.getByRole('tab'))).map((text) => text.replace(/[\d,]+$/, '')),
     ['Allocations', 'Allocation flame graph']);
+  const answers = page.locator('#view-allocations > div > .answers');
+  assert.match((await texts(answers.locator('h3'))).join(), /allocates most,What stays comes from/);
   await checkAmounts(page, file);
   assert.equal(await page.locator('.columns-of-time').count(), 2);
   const code = page.getByRole('table', {name: 'Allocations by code'});
@@ -374,8 +389,9 @@ async function checkTrace(page, file) {
 
 /** A heap with a trace of its process: a type shows what holds it, and the code that makes it. */
 async function checkTracedHeap(page) {
-  const makers = page.getByRole('table', {name: 'Code that made what stays'});
-  assert.match(await makers.textContent(), /leaking\.cr:\d+/);
+  const answers = page.locator('#view-overview > div > :first-child');
+  assert.match(await answers.locator('h3').first().textContent(), /\(leaking\.cr:\d+\) allocates most$/);
+  assert.match(await answers.locator('h3').last().textContent(), /^What stays\*? comes from .*\(leaking\.cr:\d+\)$/);
   await tab(page, 'Types');
   await page.locator('#view-types tbody').getByRole('button', {name: 'Product', exact: true}).click();
   const details = page.locator('#details');

@@ -117,7 +117,8 @@ constexpr Format kFormats[] = {
     {.name = "html",
      .extensions = "html",
      .trace_page = write_html_of_trace,
-     .growth_page = write_html_of_growth},
+     .growth_page = write_html_of_growth,
+     .stacks = format_stacks_html},
 };
 
 bool has_offsets(const snapshot::Snapshot& snapshot) {

@@ -20,10 +20,7 @@
 //    "objects":[{"address":"0x…","type":name,"bytes":N,"retained":N,"fields":[["@user","0x…",name]…],
 //                "fields_in_all":N,"values":[["@name","ann"]…],"roots":["global CACHE"…],
 //                "referrers":[["@next","0x…",name]…],"referrers_in_all":N}…],
-//    "findings":["deadlock: …"],"remarks":["…"],
-//    "threads_in_all":N,"threads":[{"tid":N,"name":"…","state":"S","call":"futex(…)","waits":"…",
-//                "finding":0,"stack":N,"retained":N}…],
-//    "fibers":…,"stacks":[[["function","file:line",1 if it is the program's own]…]…],
+//    "findings":…,"threads":…,"groups":…,"stacks":…,     html_stacks.cpp
 //    "trace":{…},                                      html_trace.cpp
 //    "difference":{"sources":[[name,captured,objects,bytes]…],"remarks":["…"],"rows":[[type,
 //                objects before,bytes before,objects after,bytes after,stayed,kept,

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <string>
+
 #include "report/format/export/export_options.h"
 #include "report/format/write/growth_formats.h"
+#include "report/stacks/stack_report.h"
 #include "report/trace/sites.h"
 
 namespace heapattach {
@@ -14,6 +17,9 @@ Result<void> write_html_of_growth(const snapshot::Snapshot& snapshot,
                                   const GrowthReport& growth,
                                   Sink& sink,
                                   const ExportOptions& options);
+
+// Returns the page of a report on stacks.
+[[nodiscard]] std::string format_stacks_html(const stacks::StackReport& report);
 
 // Writes the page of a trace, with the sites that `choice` has. If `heap` is not null, it is that
 // of the same process at about the end of the trace, and the page shows it like write_html().

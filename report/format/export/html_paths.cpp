@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "report/analyze/edge_names.h"
@@ -98,7 +100,8 @@ void put_html_suspects(HtmlJson& json, const Snapshot& snapshot, const HtmlView&
   for (const analyze::Suspect& suspect : view.suspects.found) {
     json.open('{');
     json.text("sentence", suspect.sentence);
-    json.number("retained", suspect.retained_bytes);
+    // As in the sentence.
+    json.number("retained", std::max(suspect.retained_bytes, suspect.named_retains));
     if (suspect.within) json.number("within", *suspect.within);
     put_html_steps(json, snapshot, view, suspect.root, suspect.root_path, names);
     json.open("contents", '[');

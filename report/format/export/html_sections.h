@@ -16,6 +16,8 @@ void put_html_paths(HtmlJson& json, const snapshot::Snapshot& snapshot, const Ht
 void put_html_suspects(HtmlJson& json, const snapshot::Snapshot& snapshot, const HtmlView& view);
 void put_html_stacks(HtmlJson& json, const snapshot::Snapshot& snapshot, const HtmlView& view);
 void put_html_growth(HtmlJson& json, const HtmlView& view, const GrowthReport& growth);
+// For a page without a heap: the keys that the page's script expects of one.
+void put_html_no_heap(HtmlJson& json);
 void put_html_objects(HtmlJson& json,
                       const snapshot::Snapshot& snapshot,
                       const HtmlView& view,

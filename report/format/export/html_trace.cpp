@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "report/format/export/html_page.h"
+#include "report/format/export/html_sections.h"
 #include "report/format/export/stream.h"
 
 namespace heapattach {
@@ -140,24 +141,6 @@ void put_process(HtmlJson& json, const trace::Header& header) {
   json.close('}');
 }
 
-// The keys about a heap that the page's script expects.
-void put_no_heap(HtmlJson& json) {
-  json.boolean("has_heap", false);
-  json.boolean("complete", true);
-  json.boolean("has_edges", false);
-  json.open("totals", '{');
-  json.number("bytes", 0);
-  json.close('}');
-  json.open("left_out", '{');
-  json.number("types", 0);
-  json.close('}');
-  for (const char* const list :
-       {"types", "own", "tree", "links", "ways", "objects", "threads", "fibers"}) {
-    json.open(list, '[');
-    json.close(']');
-  }
-}
-
 }  // namespace
 
 HtmlTrace::HtmlTrace(const trace::Trace& of,
@@ -206,7 +189,7 @@ Result<void> write_html_without_heap(HtmlTrace& trace, Sink& sink, const ExportO
   json.number("version", 1);
   json.text("tool", trace.trace.header.tool);
   put_process(json, trace.trace.header);
-  put_no_heap(json);
+  put_html_no_heap(json);
   json.open("names", '[');
   for (const std::string& name : names) json.safe_text(name);
   json.close(']');

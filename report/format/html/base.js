@@ -72,6 +72,14 @@ function shareBar(part, whole) {
     make('span', {class: 'percent'}, percent(part, whole)));
 }
 
+/** A list of bars, each with its text and its figure in it. `rows`: [content, part, figure]. */
+function barList(rows, whole) {
+  return make('ol', {class: 'bars'}, ...rows.map(([content, part, figure]) => make('li', {},
+    make('span', {class: 'fill', 'aria-hidden': 'true',
+      style: {width: `${(100 * Math.min(1, whole > 0 ? part / whole : 0)).toFixed(2)}%`}}),
+    make('span', {class: 'row'}, content, make('span', {class: 'figure'}, figure)))));
+}
+
 /** Bytes in readable form; the exact number is the tooltip. */
 function sizeText(bytes) {
   return make('span', {title: `${count(bytes)} bytes`}, size(bytes));

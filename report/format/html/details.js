@@ -102,7 +102,7 @@ function waysPart(number) {
   const ways = waysTo(number);
   const all = typeRows[number].objects;
   const told = ways.reduce((sum, way) => sum + way.objects, 0);
-  const title = make('h3', {}, 'What keeps them alive: the shortest paths from roots');
+  const title = make('h3', {}, 'What holds them: the shortest paths from roots');
   if (ways.length === 0) {
     return [title, make('p', {class: 'soft'}, 'No path from a root is known.')];
   }

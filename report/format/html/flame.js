@@ -28,7 +28,8 @@ function drawFlame(view) {
 function frameOf(view, node, share, level, style) {
   const element = view.item(node, {classes: 'frame', level, style});
   if (share < 0.02) element.classList.add('narrow');
-  element.append(make('span', {class: 'label', 'aria-hidden': 'true'}, share < 0.02 ? '' : brief(view.world.label(node), 160)));
+  if (share < 0.02) element.append(make('span', {class: 'label', 'aria-hidden': 'true'}));
+  else element.append(labelPart(view, node, share * (view.picture.clientWidth || 700) - 14, true));
   return element;
 }
 

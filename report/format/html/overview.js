@@ -17,7 +17,7 @@ function topSuspects() {
   const {found} = report.suspects;
   if (found.length === 0) return [make('p', {class: 'lead'}, 'No single object retains a tenth of the live bytes.')];
   const others = suspectCount() - 1;
-  return [...smallHeapPart(), suspectPart(found[0]),
+  return [...(report.suspects.small ? [make('h3', {class: 'section'}, 'What retains most')] : []), suspectPart(found[0]),
     others === 0 ? null : linkTo('suspects', `${counted(others, 'other place')} with a tenth or more`)];
 }
 
@@ -37,6 +37,9 @@ function largestTypes() {
 }
 
 function overview() {
-  const parts = [...findingsPart(), ...holderParts(), ...topSuspects(), ...largestTypes(), ...topMakers()];
+  const answers = [...findingsPart(), ...holderParts(), ...tracedAnswers()];
+  // Of a small heap, a large part is nothing unusual.
+  const parts = report.suspects?.small ? [...answers, ...smallHeapPart(), ...largestTypes(), ...topSuspects()]
+    : [...answers, ...topSuspects(), ...largestTypes()];
   return make('div', {class: 'overview'}, ...parts.filter(Boolean));
 }

@@ -63,25 +63,25 @@ function card(term, figure, ...beside) {
 function heapCards() {
   const {totals} = report;
   const cards = [
-    card('Alive', size(totals.bytes), `${count(totals.bytes)} bytes`),
-    card('Objects', count(totals.objects), counted(typeCount + report.left_out.types, 'type')),
+    card('Live', sizeText(totals.bytes), counted(totals.objects, 'object')),
   ];
   if (totals.heap_bytes !== undefined) {
     const inUse = totals.heap_bytes - (totals.free_bytes || 0);
-    cards.push(card('Heap', size(totals.heap_bytes), `${percent(totals.bytes, totals.heap_bytes)} of it alive`),
-      card('Free blocks', size(totals.free_bytes || 0), `${percent(totals.free_bytes || 0, totals.heap_bytes)} of the heap`),
-      card('Not reachable, unused', size(totals.unreachable_bytes), `${percent(totals.unreachable_bytes, inUse)} of blocks in use`));
+    cards.push(card('Heap', sizeText(totals.heap_bytes), `${percent(totals.bytes, totals.heap_bytes)} live`),
+      card('Free', sizeText(totals.free_bytes || 0), `${percent(totals.free_bytes || 0, totals.heap_bytes)} of the heap`),
+      card('Not reachable', sizeText(totals.unreachable_bytes), `${percent(totals.unreachable_bytes, inUse)} of the rest`));
   }
-  cards.push(card('Type known', percent(totals.typed_bytes, totals.bytes), 'of the bytes alive'));
+  cards.push(card('Types', count(typeCount + report.left_out.types), `${percent(totals.typed_bytes, totals.bytes)} known`));
   return cards;
 }
 
 function traceCards() {
   const {bytes, allocations, inUseBytes, inUse} = tracedTotal;
   return [
-    card('Allocated', size(bytes), `${rateOf(bytes)} for ${tracedSeconds.toFixed(1)} s`),
+    card('Allocated', sizeText(bytes), `${rateOf(bytes)} for ${tracedSeconds.toFixed(1)} s`),
     card('Allocations', count(allocations), traced.every > 1 ? `from ${counted(traced.samples, 'sample')}` : 'all recorded'),
-    card('Of these in use', size(inUseBytes), `${counted(inUse, 'object')}, ${percent(inUseBytes, bytes)} of the bytes`),
+    card('Still in use', make('span', {}, sizeText(inUseBytes), tooHigh.length > 0 ? '*' : ''),
+      hasHeap ? `${percent(inUseBytes, bytes)} of it` : `${counted(inUse, 'object')}, ${percent(inUseBytes, bytes)} of the bytes`),
   ];
 }
 
@@ -92,12 +92,12 @@ function remark(text) {
 function warnOfTrace() {
   if (!traced.complete) remark(`The trace ended early: ${traced.reason}`);
   if (traced.drops > 0) remark(`${counted(traced.drops, 'sample')} lost, so the amounts of the trace are too small.`);
-  traced.warnings.forEach(remark);
+  traced.warnings.filter((text) => !tooHigh.includes(text)).forEach(remark);
 }
 
 function fillHead() {
   const {process} = report;
-  const kind = hasHeap ? 'Heap report' : 'Allocation report';
+  const kind = hasHeap ? 'Heap report' : traced ? 'Allocation report' : 'Stack report';
   byId('kind').textContent = kind;
   document.title = `${programName} (${process.pid}): ${kind.toLowerCase()}`;
   byId('title').textContent = `${brief(programName)} · process ${process.pid}`;
@@ -105,9 +105,13 @@ function fillHead() {
     routine: 'dumped by itself', core: 'from a core file', trace: 'traced'}[process.source] || process.source;
   const pause = process.pause_ms === undefined ? '' : `, stopped for ${process.pause_ms.toFixed(1)} ms`;
   const taken = process.captured && process.captured.replace('T', ' ').replace(/\.\d+Z$|Z$/, ' UTC');
-  byId('origin').textContent = [process.exe, process.host, taken, how && `${how}${pause}`, process.collector]
+  byId('origin').textContent = [process.exe, process.host, taken, how && `${how}${pause}`, process.how, process.collector]
     .filter(Boolean).map((text) => brief(text)).join('  ·  ');
-  byId('totals').append(...(hasHeap ? heapCards() : []), ...(traced ? traceCards() : []));
+  const cards = [...(hasHeap ? heapCards() : []), ...(traced ? traceCards() : [])];
+  byId('totals').append(...cards);
+  // For a narrow screen: two lines of about the same length.
+  byId('totals').style.setProperty('--cards', cards.length);
+  byId('totals').style.setProperty('--in-a-row', cards.length <= 4 ? cards.length : Math.ceil(cards.length / 2));
   if (!report.complete) {
     remark(`Only a part of the heap could be read: ${report.reason}`);
   }
@@ -123,9 +127,6 @@ function addHeapViews() {
     views.add('flame', 'Flame graph', flameView);
     views.add('suspects', 'Suspects', suspectsView, suspectCount());
   }
-  if (report.threads.length + report.fibers.length > 0) {
-    views.add('stacks', 'Stacks', stacksView, report.threads_in_all + report.fibers_in_all);
-  }
   if (report.difference) views.add('differences', 'Differences', differencesView);
 }
 
@@ -134,9 +135,16 @@ function addTraceViews() {
   views.add('makers', 'Allocation flame graph', tracedFlameView);
 }
 
+function addStacks() {
+  const amount = (report.threads_in_all || 0) + (report.fibers_in_all || 0);
+  if (amount > 0) views.add('stacks', 'Stacks', stacksView, amount);
+}
+
 fillHead();
 if (hasHeap) addHeapViews();
+addStacks();
 if (traced) addTraceViews();
+document.querySelector('.tabs').hidden = views.all.length < 2;
 byId('tabs').addEventListener('keydown', (event) => views.key(event));
 document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape' && details.current !== null) details.close();
@@ -149,6 +157,6 @@ window.addEventListener('beforeprint', () => views.all.forEach((view) => {
 window.addEventListener('popstate', () => address.read());
 if (!address.read()) {
   address.isReading = true;
-  views.show('overview');
+  views.show(views.all[0].id);
   address.isReading = false;
 }

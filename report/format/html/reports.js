@@ -1,5 +1,5 @@
 
-// The views that are lists: suspects, stacks, differences.
+// The views that are lists: suspects, differences.
 
 /** A sentence with its bytes and counts in readable form. */
 function humanized(sentence) {
@@ -38,41 +38,6 @@ function suspectPart({sentence, retained, within, steps, contents}) {
           make('tbody', {}, ...contents.map(([number, objects, bytes]) => make('tr', {},
             make('th', {scope: 'row'}, nameButton(number)), make('td', {}, count(objects)),
             make('td', {}, sizeText(bytes)))))))));
-}
-
-const threadStates = {R: 'running', S: 'sleeping', D: 'in the kernel', T: 'stopped', t: 'traced',
-  Z: 'ended', I: 'idle', X: 'ended'};
-
-/** The style classes of a stack: those of a finding are highlighted. */
-function stackClass(finding) {
-  return finding === undefined ? 'stack' : 'stack found';
-}
-
-function stackPart({title, about, retained, stack, finding}) {
-  const frames = stack === undefined ? [] : report.stacks[stack];
-  const head = [make('span', {class: 'name'}, brief(title)), about ? make('span', {class: 'soft'}, about) : null,
-    retained ? make('span', {class: 'held'}, `holds ${size(retained)}`) : null];
-  if (frames.length === 0) return make('div', {class: stackClass(finding)}, make('p', {}, ...head.filter(Boolean)));
-  return make('details', {class: stackClass(finding)}, make('summary', {}, ...head.filter(Boolean)),
-    make('ol', {}, ...frames.map(([text, place, isOwn]) => make('li', {class: isOwn ? 'own' : undefined}, make('span', {class: 'name'}, brief(text)),
-      place ? make('span', {class: 'soft'}, ` ${place}`) : null))));
-}
-
-function stacksView() {
-  const {threads, fibers} = report;
-  const threadParts = threads.map((thread) => stackPart({
-    ...thread, title: `Thread ${thread.tid}${thread.name ? ` ${thread.name}` : ''}`,
-    about: [threadStates[thread.state], thread.call && `in ${thread.call}`, thread.waits].filter(Boolean).join(', ')}));
-  const fiberParts = fibers.map((fiber) => stackPart({
-    ...fiber, title: `Fiber ${fiber.name || fiber.address}`, about: fiber.waits || (fiber.name ? fiber.address : '')}));
-  const left = report.fibers_in_all - fiberParts.length;
-  const leftThreads = report.threads_in_all - threadParts.length;
-  return make('div', {},
-    ...findingsPart(), ...(report.remarks || []).map((text) => make('p', {class: 'lead'}, brief(text, 1200))),
-    make('p', {class: 'lead'}, 'Threads and fibers, with the memory that only their stacks keep alive.'),
-    ...threadParts,
-    leftThreads > 0 ? make('p', {class: 'soft'}, `and ${counted(leftThreads, 'thread')} more`) : '', ...fiberParts,
-    left > 0 ? make('p', {class: 'soft'}, `and ${counted(left, 'fiber')} more`) : '');
 }
 
 /** What leaks, and the path that holds it, in a report on two snapshots. */

@@ -18,6 +18,9 @@ const tracedTypes = !traced ? [] : traced.types.map(([number, ...amounts]) => (
 const tracedTotal = traced && amountsOf(traced.total);
 const tracedSeconds = traced ? traced.duration_ns / 1e9 : 0;
 
+/** Warnings that only make amounts in use too high: footnotes. */
+const tooHigh = !traced ? [] : traced.warnings.filter((text) => /\d+ samples? too high/.test(text));
+
 /** "about " before what was computed from samples. */
 const about = traced && traced.every > 1 ? 'about ' : '';
 
@@ -25,13 +28,74 @@ function rateOf(bytes, seconds = tracedSeconds) {
   return seconds > 0 ? `${size(Math.round(bytes / seconds))}/s` : '';
 }
 
+/** "Shop#login (/srv/src/shop.cr:12)" without the folder. */
+function codeText(text) {
+  return text.replace(/ \((?:[^()]*\/)([^()/]+)\)$/, ' ($1)');
+}
+
+/** A frame; the tooltip is its whole path. */
+function codeName(text, tag = 'span') {
+  return make(tag, {class: 'name', title: brief(text, 1200)}, brief(codeText(text)));
+}
+
+/** The places that allocate, whatever the type, those with most of `key` first. */
+function placesWith(key) {
+  const places = new Map();
+  for (const site of sites) {
+    const text = site.texts[0] ?? '(unknown)';
+    const place = places.get(text) ?? {text, types: new Map(), bytes: 0, inUseBytes: 0};
+    places.set(text, place);
+    place.bytes += site.bytes;
+    place.inUseBytes += site.inUseBytes;
+    place.types.set(site.type, (place.types.get(site.type) ?? 0) + site[key]);
+  }
+  return [...places.values()].filter((place) => place[key] > 0).sort((a, b) => b[key] - a[key]);
+}
+
+const shownPlaces = 5;
+
+function placesPart({title, key, whole, note}) {
+  const all = placesWith(key);
+  if (all.length === 0) return null;
+  const rows = all.slice(0, shownPlaces).map((place) => {
+    const [type] = [...place.types].sort((a, b) => b[1] - a[1])[0];
+    return [make('span', {}, codeName(place.text), ' ',
+      make('span', {class: 'soft'}, place.types.size > 1 && nameOf(type) !== '(unknown)' ? `${counted(place.types.size, 'type')}, most of it ` : ''), nameOf(type) === '(unknown)' ? '' : nameButton(type)),
+    place[key], `${size(place[key])} · ${percent(place[key], whole)}`];
+  });
+  return make('article', {class: 'suspect'}, make('h3', {}, title(all[0])), barList(rows, whole),
+    ...note.map((text) => make('p', {class: 'note'}, text)));
+}
+
+/** A footnote on amounts in use, with its size. */
+function noteOf(text) {
+  const [, samples] = /(\d+) samples? too high/.exec(text);
+  const [why, what] = text.split(/: (.*)/s);
+  const bytes = Number(samples) * traced.every;
+  return `* ${brief(what ?? text)} (about ${size(bytes)}): ${brief(why)}`;
+}
+
+/** The answer of a trace: the code that allocates most, and the code whose objects stay. */
+function tracedAnswers() {
+  if (!traced || sites.length === 0) return [];
+  const parts = [
+    placesPart({key: 'bytes', whole: tracedTotal.bytes, note: [],
+      title: (place) => `${brief(codeText(place.text))} allocates most`}),
+    placesPart({key: 'inUseBytes', whole: tracedTotal.inUseBytes, note: tooHigh.map(noteOf),
+      title: (place) => `What stays${tooHigh.length > 0 ? '*' : ''} comes from ${brief(codeText(place.text))}`}),
+  ].filter(Boolean);
+  if (parts.length === 1) parts[0].append(make('p', {class: 'note'}, 'Nothing of it was in use at the end.'));
+  return [make('div', {class: 'answers'}, ...parts),
+    hasHeap ? linkTo('allocations', 'All allocations') : null];
+}
+
 /** The innermost function of a site, which opens to those that call it. */
 function siteCell({texts}) {
   const [first = '(unknown)', ...callers] = texts;
-  const text = make('span', {class: 'name'}, brief(first));
+  const text = codeName(first);
   if (callers.length === 0) return text;
   return make('details', {class: 'site'}, make('summary', {}, text),
-    make('ol', {}, ...callers.map((caller) => make('li', {class: 'name'}, brief(caller)))));
+    make('ol', {}, ...callers.map((caller) => codeName(caller, 'li'))));
 }
 
 /** The columns that tables of sites and of types share. */
@@ -55,14 +119,13 @@ function tracedTypesSheet() {
     shown: 12});
 }
 
-function sitesSheet(settings = {}) {
+function sitesSheet() {
   const columns = [
     {key: 'where', label: 'Code', ascending: true, class: 'where', value: (row) => row.texts.join(' < '), cell: siteCell},
     {key: 'type', label: 'Type', ascending: true, class: 'of', value: (row) => nameOf(row.type),
       cell: (row) => nameButton(row.type)},
     ...amountColumns()];
-  return new Sheet({caption: 'Allocations by code', columns, rows: sites, sort: 'bytes', classes: 'wide', shown: 100,
-    ...settings});
+  return new Sheet({caption: 'Allocations by code', columns, rows: sites, sort: 'bytes', classes: 'wide', shown: 100});
 }
 
 function traceSentence() {
@@ -79,7 +142,7 @@ function allocationsView() {
   const code = sitesSheet();
   const filter = filterFor(code, {label: 'Filter code', things: 'place'});
   const left = traced.left_out;
-  return make('div', {}, traceSentence(), ...timelineParts(),
+  return make('div', {}, ...(hasHeap ? [] : tracedAnswers().filter(Boolean)), traceSentence(), ...timelineParts(),
     make('h3', {class: 'section'}, 'By type'), types.element,
     make('h3', {class: 'section'}, 'By the code that makes them'), filter.element, code.element,
     left.sites > 0 ? make('p', {class: 'soft'}, `${counted(left.sites, 'smaller place')} not listed: ${size(left.bytes)}`) : null);
@@ -101,14 +164,6 @@ function makersPart(number) {
       make('tbody', {}, ...rows.slice(0, mostLines).map((row) => make('tr', {},
         make('th', {scope: 'row'}, siteCell(row)), make('td', {}, sizeText(row.inUseBytes)), make('td', {}, sizeText(row.bytes)))))),
     ...(left > 0 ? [make('p', {class: 'soft'}, `and ${count(left)} more`)] : [])];
-}
-
-/** For the overview: the code that made what stays. */
-function topMakers() {
-  if (!traced || sites.length === 0) return [];
-  const sheet = sitesSheet({caption: 'Code that made what stays', sort: 'inUseBytes', shown: 5, canGrow: false});
-  return [make('h3', {class: 'section'}, `Code that made what stays, in ${tracedSeconds.toFixed(1)} s`),
-    sheet.element, linkTo('allocations', 'All allocations')];
 }
 
 const values = [
@@ -156,12 +211,13 @@ function tracedFlameView() {
   chooseValue(root, value.key);
   const world = {
     root,
-    label: (node) => node.text,
+    label: (node) => codeText(node.text),
     line: (node) => (node.parent ? [...world.line(node.parent), node] : [node]),
     above: (node) => node.parent ?? root,
     hue: (node) => (node.parent && node.type === undefined ? hueOf(node.text) : undefined),
     describe: (node) => `: ${about}${value.write(node.retained)}, ${percent(node.retained, root.retained)} of all`,
     open: (node, how) => { if (node.type !== undefined) details.open(node.type, how); },
+    amount: (node) => value.write(node.retained),
   };
   const view = new TreeView({name: 'Allocation flame graph', picture: make('div', {class: 'flame'}), draw: drawFlame, world});
   const buttons = values.map((one) => make('button', {class: 'button', type: 'button',

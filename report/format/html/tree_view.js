@@ -11,6 +11,8 @@ const heapWorld = {
   above: (node) => tree[node.parent],
   /** Of its colour; undefined: grey. */
   hue: (node) => (node.index === 0 || !isType(node.name) ? undefined : hueOf(nameOf(node.name))),
+  /** The figure in the label of a node. */
+  amount: (node) => size(node.retained),
   /** What comes after the label in a sentence about a node. */
   describe(node) {
     const own = node.objects === 0 ? '' : `; ${counted(node.objects, 'object')} of ${size(node.bytes)} here`;
@@ -33,6 +35,7 @@ class TreeView {
     picture.setAttribute('aria-label', name);
     picture.addEventListener('keydown', (event) => this.key(event));
     picture.addEventListener('pointerover', (event) => this.point(this.nodeAt(event.target)));
+    picture.addEventListener('pointerleave', () => this.point());
     picture.addEventListener('focusin', (event) => this.point(this.nodeAt(event.target)));
     picture.addEventListener('click', (event) => {
       const node = this.nodeAt(event.target);
@@ -55,9 +58,14 @@ class TreeView {
     return this.world.label(node) + this.world.describe(node);
   }
 
-  point(node = this.zoomed) {
-    this.pointed.replaceChildren(make('span', {class: 'name'}, brief(this.world.label(node), 400)),
-      this.world.describe(node));
+  /** Describes a node; the shown one without its name, which is above the picture. */
+  point(node) {
+    if (node) {
+      this.pointed.replaceChildren(make('span', {class: 'name'}, brief(this.world.label(node), 400)),
+        this.world.describe(node));
+    } else {
+      this.pointed.replaceChildren(this.world.describe(this.zoomed).replace(/^: /, ''));
+    }
   }
 
   /** The element of a node, with its label; its children go into the result of group(). */
@@ -98,7 +106,7 @@ class TreeView {
       make('button', {
         class: 'name', type: 'button', onclick: () => this.zoom(node),
         'aria-current': node === this.zoomed ? 'true' : undefined,
-      }, brief(this.world.label(node), 120)))));
+      }, node === this.world.root ? 'All' : brief(this.world.label(node), 200)))));
     this.point();
   }
 

@@ -41,9 +41,12 @@ function squarify(items, box, place) {
 
 const rest = Symbol('what is too small to show');
 const treemapDepth = 16;
+const roomBelow = 52;    // pixels for the line about the tile under the pointer
 const smallestTile = 5;  // pixels of its shorter side
 const labelHeight = 18;
 const mostTiles = 1500;
+const widthForSize = 130;  // of a label with a size
+
 
 /** Draws what is below a node into its group, of the given size in pixels. */
 function drawTiles(view, node, group, width, height, level) {
@@ -65,17 +68,42 @@ function drawTiles(view, node, group, width, height, level) {
   });
 }
 
+/** Whether a text fits into so many pixels: its letters are about 7 pixels wide. */
+function fits(text, width) {
+  return 7 * text.length <= width;
+}
+
+/** A name as it fits into so many pixels: if it is too long, without its namespaces. */
+function fitting(text, width) {
+  return fits(text, width) || text.includes(' › ') ? text : text.replace(/^(?:[\w$~]+::)+(?=[\w$~(])/, '');
+}
+
+/** A label, with the size at its end if that is wanted and there is room. */
+function labelPart(view, node, width, withSize) {
+  const hasSize = withSize && width >= widthForSize;
+  const text = brief(fitting(view.world.label(node), hasSize ? width - 70 : width), 160);
+  if (!hasSize) return make('span', {class: 'label', 'aria-hidden': 'true'}, text);
+  return make('span', {class: 'label beside-size', 'aria-hidden': 'true'}, make('span', {}, text),
+    make('span', {class: 'size'}, view.world.amount(node)));
+}
+
 function tileOf(view, node, style, width, height, level) {
   const element = view.item(node, {classes: 'tile', level, style});
   const hasLabel = width >= 34 && height >= labelHeight;
-  if (hasLabel) element.append(make('span', {class: 'label', 'aria-hidden': 'true'}, brief(labelOf(node), 120)));
+  const isSplit = node.children.length > 0 && height >= labelHeight + 14;
+  if (hasLabel) element.append(labelPart(view, node, width - 12, isSplit));
   const inner = {width: width - 6, height: height - (hasLabel ? labelHeight + 4 : 6)};
   const hasRoom = inner.width >= 14 && inner.height >= 10;
   if (node.children.length > 0 && hasRoom && level < treemapDepth) {
     if (!hasLabel) element.classList.add('bare');
-    drawTiles(view, node, view.group(element), inner.width, inner.height, level + 1);
-  } else if (hasLabel && height >= 36) {
-    element.append(make('span', {class: 'size', 'aria-hidden': 'true'}, size(node.retained)));
+    const group = view.group(element);
+    drawTiles(view, node, group, inner.width, inner.height, level + 1);
+    if (group.childElementCount > 0) return element;
+    group.remove();
+    if (element.querySelector('.size')) return element;
+  }
+  if (hasLabel && height >= 36 && fits(view.world.amount(node), width - 12)) {
+    element.append(make('span', {class: 'size', 'aria-hidden': 'true'}, view.world.amount(node)));
   }
   return element;
 }
@@ -88,11 +116,18 @@ function treemapView() {
     // Without a size yet, as when it is printed unseen: that of a page.
     picture.append(tileOf(view, view.zoomed, full, width || 700, height || 420, 1));
   }});
-  let seen = 0;
+  let seen = '';
+  const fit = () => {
+    const above = picture.getBoundingClientRect().top + window.scrollY;
+    const height = Math.max(280, window.innerHeight - above - roomBelow);
+    if (picture.offsetWidth > 0) picture.style.setProperty('height', `${height}px`);
+  };
+  window.addEventListener('resize', fit);
   new ResizeObserver(([entry]) => {
-    const width = Math.round(entry.contentRect.width);
-    if (width === 0 || width === seen) return;
-    seen = width;
+    fit();
+    const now = `${Math.round(entry.contentRect.width)} ${picture.offsetHeight}`;
+    if (picture.offsetWidth === 0 || now === seen) return;
+    seen = now;
     const had = picture.contains(document.activeElement);
     view.redraw();
     if (had) view.items()[0]?.focus({preventScroll: true});

@@ -32,17 +32,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
-#include <cstring>
 #include <iterator>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "report/format/write/stack_words.h"
 #include "report/format/write/text_reports.h"
-#include "report/format/write/thread_words.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -50,13 +47,11 @@ namespace heapattach {
 namespace {
 
 using stacks::FiberGroup;
-using stacks::FiberSeen;
 using stacks::NamedFrame;
 using stacks::NamedStack;
 using stacks::StackReport;
 using stacks::ThreadSeen;
 
-constexpr std::size_t kShownNames = 3;
 constexpr std::size_t kShownWaits = 3;
 constexpr std::size_t kShownFibers = 20;  // of a Ruby thread
 constexpr std::size_t kWidestFunction = 48;
@@ -69,20 +64,6 @@ std::string_view words_for(unwind::FoundBy by) {
     case unwind::FoundBy::Registers:
     case unwind::FoundBy::FrameTables:
     case unwind::FoundBy::Code: break;
-  }
-  return {};
-}
-
-std::string_view words_for(unwind::StackEnd end) {
-  switch (end) {
-    case unwind::StackEnd::Limit: return "… and more frames, not followed";
-    case unwind::StackEnd::Unknown: return "… the rest is unknown";
-    case unwind::StackEnd::Generated:
-      return "… cannot unwind further: code generated at run time (JIT)";
-    case unwind::StackEnd::OtherStack:
-      return "… cannot unwind further: this function switched to another stack";
-    case unwind::StackEnd::Corrupt: return "… cannot unwind further (generated code?)";
-    case unwind::StackEnd::Outermost: break;
   }
   return {};
 }
@@ -128,7 +109,7 @@ class Text {
       if (!stack.frames[i].is_inlined) ++number;
     }
     fold(folded);
-    if (const auto words = words_for(stack.end); !words.empty()) {
+    if (const auto words = words_for_end(stack.end); !words.empty()) {
       line(fmt::format("      {}", words));
     }
   }
@@ -198,9 +179,7 @@ void add_ruby_stack(const ruby::FiberStack& stack, Text& text) {
 }
 
 void add_ruby(const stacks::RubySeen& ruby, Text& text) {
-  const std::string name = ruby.name.empty() ? "" : fmt::format(" \"{}\"", ruby.name);
-  text.line(fmt::format("  {}Ruby thread{}{}{}", ruby.is_main ? "main " : "", name,
-                        ruby.doing.empty() ? "" : " ", ruby.doing));
+  text.line("  " + title_of(ruby));
   for (std::size_t i = 0; i < ruby.fibers.size(); ++i) {
     if (i > 0) text.line("    resumed by another fiber:");
     add_ruby_stack(ruby.fibers[i], text);
@@ -217,120 +196,32 @@ void add_ruby(const stacks::RubySeen& ruby, Text& text) {
 
 void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text) {
   std::string head = title_of(thread);
-  if (!report.core) head += fmt::format(", {}", words_for_state(thread.state));
-  if (!thread.wait.call.empty())
-    head += fmt::format("{} in {}", report.core ? "," : "", thread.wait.call);
-  if (!thread.wait_channel.empty()) head += fmt::format(" [{}]", thread.wait_channel);
+  if (const std::string words = words_for_wait(report, thread); !words.empty()) {
+    head += ", " + words;
+  }
   const double seconds = std::chrono::duration<double>(thread.processor_time).count();
   const bool has_times = !report.core && !report.saved;
   if (has_times) head += fmt::format(", {:.2f} s of processor time", seconds);
   if (thread.load) head += fmt::format(", now {:.0f} %", 100 * *thread.load);
   text.gap();
   text.line(head, kBold);
-  if (thread.tid_in_target != 0 && thread.tid_in_target != thread.tid) {
-    text.line(fmt::format("  in its own namespace thread {}", thread.tid_in_target));
-  }
-  if (thread.ruby) {
-    add_ruby(*thread.ruby, text);
-  } else if (thread.wait.thread) {
-    text.line(fmt::format("  waits for a {} of {}", thread.awaited_kind,
-                          title_of(report.threads.at(*thread.wait.thread))));
-  }
-  if (thread.gone_owner != 0) {
-    text.line(fmt::format("  waits for a {} of thread {}, which no longer exists",
-                          thread.awaited_kind, thread.gone_owner));
-  }
-  if (thread.fiber) {
-    const FiberSeen& fiber = report.fibers.at(*thread.fiber);
-    text.line(fmt::format("  on it: {}, which {}", title_of(fiber),
-                          describe_wait(report.fibers, fiber.wait)));
-  }
-  if (!thread.is_readable) text.line("  could not be stopped: its stack is unknown");
-  if (thread.is_of_kernel) {
-    text.line("  a kernel thread (io_uring), which runs no code of the program");
-  }
+  const ThreadNotes notes = notes_on(report, thread);
+  for (const std::string& note : notes.about_itself) text.line("  " + note);
+  if (thread.ruby) add_ruby(*thread.ruby, text);
+  for (const std::string& note : notes.others) text.line("  " + note);
   text.stack(named(report, thread.stack));
 }
 
-// How the process was read, and what is therefore missing.
-std::string words_for_source(const StackReport& report) {
-  if (report.saved) {
-    return fmt::format(
-        ", from a snapshot of {} (which has no wait channels and processor times, and does not say "
-        "which threads are busy)",
-        report.saved->captured.empty() ? "an unknown time" : report.saved->captured);
-  }
-  if (!report.core) {
-    const double pause = std::chrono::duration<double, std::milli>(report.pause).count();
-    return fmt::format(", paused for {:.1f} ms", pause);
-  }
-  std::string words = ", from a core file";
-  if (report.core->signal != 0) {
-    const char* const name = ::sigabbrev_np(report.core->signal);
-    words += fmt::format(" of signal {}{}{} in thread {}", report.core->signal,
-                         name == nullptr ? "" : " SIG", name == nullptr ? "" : name,
-                         report.core->thread);
-  }
-  return words + " (which has no states, wait channels, descriptors, processor time or time left)";
-}
-
-std::string names_of(const StackReport& report, const FiberGroup& group) {
-  std::string names;
-  std::size_t shown = 0;
-  for (const std::size_t index : group.fibers) {
-    if (shown == kShownNames && group.fibers.size() > kShownNames + 1) break;
-    names += (names.empty() ? "" : ", ") + name_of(report.fibers[index]);
-    ++shown;
-  }
-  if (group.fibers.size() > shown) names += ", …";
-  return names;
-}
-
-// Waits with the same words, which may have different times left.
-struct AlikeWaits {
-  std::size_t count = 0;
-  std::chrono::milliseconds least{};
-  std::chrono::milliseconds most{};
-
-  void add(std::chrono::milliseconds left) {
-    least = count == 0 ? left : std::min(least, left);
-    most = count == 0 ? left : std::max(most, left);
-    ++count;
-  }
-};
-
-std::string times_left(const AlikeWaits& waits) {
-  const auto in_seconds = [](std::chrono::milliseconds time) {
-    return fmt::format("{:.1f}", static_cast<double>(time.count()) / 1000);
-  };
-  const std::string least = in_seconds(waits.least);
-  const std::string most = in_seconds(waits.most);
-  return least == most ? fmt::format(", {} s left", least)
-                       : fmt::format(", {} to {} s left", least, most);
-}
-
 void add_waits(const StackReport& report, const FiberGroup& group, Text& text) {
-  std::map<std::pair<std::string, bool>, AlikeWaits> waits;  // by the words and whether they end
-  for (const std::size_t index : group.fibers) {
-    snapshot::FiberWait wait = report.fibers[index].wait;
-    const auto left = std::exchange(wait.left, std::nullopt);
-    waits[{describe_wait(report.fibers, wait), left.has_value()}].add(
-        left.value_or(std::chrono::milliseconds(0)));
-  }
-  std::vector<std::pair<std::size_t, std::string>> most;
-  for (const auto& [wait, alike] : waits) {
-    most.emplace_back(alike.count, wait.first + (wait.second ? times_left(alike) : ""));
-  }
-  std::stable_sort(most.begin(), most.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  for (std::size_t i = 0; i < std::min(most.size(), kShownWaits); ++i) {
+  const std::vector<AlikeWaits> waits = waits_of(report, group);
+  for (std::size_t i = 0; i < std::min(waits.size(), kShownWaits); ++i) {
     const std::string count = group.fibers.size() == 1 ? ""
                               : waits.size() == 1      ? "each "
-                                                       : fmt::format("{}: ", most[i].first);
-    text.line(fmt::format("  {}{}", count, most[i].second));
+                                                       : fmt::format("{}: ", waits[i].fibers);
+    text.line(fmt::format("  {}{}", count, waits[i].words));
   }
-  if (most.size() > kShownWaits) {
-    text.line(fmt::format("  … and {} other waits", most.size() - kShownWaits));
+  if (waits.size() > kShownWaits) {
+    text.line(fmt::format("  … and {} other waits", waits.size() - kShownWaits));
   }
 }
 
@@ -342,7 +233,7 @@ std::string format_stacks_text(const StackReport& report, const TextStyle& style
   std::string head = fmt::format("process {} {}: {}", report.pid, report.exe,
                                  plural(report.threads.size(), "thread"));
   if (!report.fibers.empty()) head += ", " + plural(report.fibers.size(), "fiber");
-  text.line(head + words_for_source(report));
+  text.line(head + ", " + words_for_source(report));
   for (const stacks::Statement& remark : report.remarks) text.line("remark: " + remark.text);
   for (const std::string& warning : report.warnings) text.line("warning: " + warning);
   for (const ThreadSeen& thread : report.threads) add_thread(report, thread, text);
