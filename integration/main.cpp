@@ -15,7 +15,10 @@ namespace {
 struct Watchdog : doctest::IReporter {
   explicit Watchdog(const doctest::ContextOptions& /*options*/) {}
   void report_query(const doctest::QueryData& /*query*/) override {}
-  void test_run_start() override { ::setenv("XDG_CACHE_HOME", "/dev/null", 1); }
+  void test_run_start() override {
+    ::setenv("XDG_CACHE_HOME", "/dev/null", 1);
+    ::unsetenv("DEBUGINFOD_URLS");
+  }
   void test_run_end(const doctest::TestRunStats& /*stats*/) override {}
   void test_case_start(const doctest::TestCaseData& /*test*/) override {
     ::alarm(heapattach::is_long_run() ? 1700 : 300);

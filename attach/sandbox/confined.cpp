@@ -28,7 +28,7 @@ constexpr std::size_t kLongestRequest = 8192;
 constexpr std::size_t kLongestMessage = 1024;
 constexpr int kPollMs = 50;  // how late an interruption may be noticed
 
-enum class Ask : char { Named = 'n', Regular = 'r', Below = 'b', Publish = 'p' };
+enum class Ask : char { Named = 'n', Regular = 'r', Below = 'b', DebugFile = 'd', Publish = 'p' };
 
 struct Answer {
   std::uint8_t is_good = 0;
@@ -108,6 +108,9 @@ class Broker {
         const Fd root = HA_TRY(Fd::open(rest.substr(0, end), O_PATH | O_DIRECTORY));
         return open_below(root, path);
       }
+      case Ask::DebugFile:
+        if (!duties_.find_debug_file) break;
+        return duties_.find_debug_file(rest);
       case Ask::Publish:
         if (!duties_.publish) break;
         HA_TRY(duties_.publish());
@@ -232,6 +235,10 @@ Result<Fd> open_by_broker(const std::string& path, int flags) {
 
 Result<Fd> open_below_by_broker(const std::string& root, const std::string& path) {
   return ask(Ask::Below, root + '\0' + path);
+}
+
+Result<Fd> find_debug_file_by_broker(const std::string& build_id) {
+  return ask(Ask::DebugFile, build_id);
 }
 
 Result<void> publish_by_broker() {

@@ -20,6 +20,7 @@
 //   confined process                        broker, with the user's rights
 //     open(path)         ->  a path    ->     opens it for reading, if the duties allow it
 //     open_below(root)   ->  two paths ->     the same, but never outside `root`
+//     find_debug_file()  ->  an id     ->     duties.find_debug_file()
 //     publish()          ->            ->     duties.publish()
 //                        <-  a descriptor, or the error
 namespace heapattach {
@@ -30,7 +31,9 @@ struct BrokerDuties {
       files;  // named by the user; opened for reading, whatever kind of file they are
   bool opens_any_file = false;  // and any other regular file, since a core file names others
   std::function<Result<void>()> publish;  // gives the output its name; may be empty
-  std::function<void()> end;              // called after the last request; may be empty
+  // Finds a debug file on a server; an empty descriptor if there is none. May be empty.
+  std::function<Result<Fd>(const std::string& build_id)> find_debug_file;
+  std::function<void()> end;  // called after the last request; may be empty
 };
 
 // Forks the broker and gives up the rights of this process for good, including all its future
@@ -47,6 +50,7 @@ Result<Confinement> confine(const BrokerDuties& duties, const Deadline& deadline
 // Use only in a confined process (Fd::open() does so itself), and from one thread at a time.
 Result<Fd> open_by_broker(const std::string& path, int flags);
 Result<Fd> open_below_by_broker(const std::string& root, const std::string& path);
+Result<Fd> find_debug_file_by_broker(const std::string& build_id);
 Result<void> publish_by_broker();
 
 }  // namespace heapattach

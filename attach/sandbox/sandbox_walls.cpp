@@ -284,6 +284,13 @@ void close_others(const SandboxLimits& limits, int output) {
   close_range_of(next, 0x7fffffff);
 }
 
+void drop_capabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> none{};
+  syscall(SYS_capset, &header, none.data());
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
 void drop_rights() {
   for (int capability = 0; capability < 64; ++capability) {
     if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno == EINVAL) break;
@@ -294,10 +301,7 @@ void drop_rights() {
     [[maybe_unused]] const int group = setresgid(kNobody, kNobody, kNobody);
     [[maybe_unused]] const int user = setresuid(kNobody, kNobody, kNobody);
   }
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, 2> none{};
-  syscall(SYS_capset, &header, none.data());
-  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  drop_capabilities();
 }
 
 // Nothing from the worker reaches the terminal, whatever its libraries print.
@@ -320,6 +324,15 @@ bool put_up_walls(const SandboxLimits& limits, int output, const WallsFor& how) 
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user resets it
   if (getppid() != how.parent) _exit(1);
   return install_filter(output, how.may_start_threads);
+}
+
+void give_up_privileges(int output, pid_t parent) {
+  leave_terminal();
+  close_others({}, output);
+  limit(RLIMIT_CORE, 0);
+  drop_capabilities();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
 }
 
 std::vector<std::string> give_up_rights(int broker, pid_t parent) {

@@ -28,4 +28,9 @@ struct WallsFor {
 // descriptions of what could not be done.
 [[nodiscard]] std::vector<std::string> give_up_rights(int broker, pid_t parent);
 
+// For a child that talks to servers for the user: it keeps its user, and may open files and
+// sockets. It loses its capabilities, its standard streams and all descriptors except `output`. It
+// dies with `parent`.
+void give_up_privileges(int output, pid_t parent);
+
 }  // namespace heapattach

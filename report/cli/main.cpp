@@ -17,6 +17,7 @@
 #include "inject/leftovers.h"
 #include "inject/trace/removal.h"
 #include "report/cli/console.h"
+#include "report/cli/debug_files.h"
 #include "report/cli/errors.h"
 #include "report/cli/exit_status.h"
 #include "report/cli/file_kind.h"
@@ -43,7 +44,7 @@ bool is_of_files(const Options& options) {
 // For such a report, opens the output and gives up all rights except to read the files named in the
 // options and, for a core file, the files that it names (attach/sandbox/confined.h). Call it before
 // reading any of them.
-void confine_to_files(const Options& options, Console& console) {
+void confine_to_files(Options& options, Console& console) {
   BrokerDuties duties;
   duties.files = {options.file, options.baseline, options.type_info, options.symbols.exe};
   for (const Source& source : options.compared) duties.files.push_back(source.file);
@@ -55,11 +56,14 @@ void confine_to_files(const Options& options, Console& console) {
     duties.publish = OpenOutput::publish_ahead;
     duties.end = OpenOutput::drop_ahead;
   }
+  if (duties.opens_any_file) duties.find_debug_file = duty_to_ask_servers(options, deadline);
   const auto done = confine(duties, deadline);
   if (!done) {
+    options.symbols.server = debug_server(options, console);
     console.step("the file is read with all rights: " + done.error().message());
     return;
   }
+  if (duties.find_debug_file) options.symbols.server = brokered_debug_server(console);
   console.step("gave up all rights except to read the named files");
   for (const std::string& note : done->notes) console.step(note);
 }
@@ -84,11 +88,16 @@ void clear_up(const Options& options, const Deadline& deadline, Console& console
 
 // Runs the requested report on all sources: a file, sources to compare, or processes one after
 // another. Cleans up the leftovers of a killed heapattach in each process.
-ExitStatus run_all(const Options& options, Console& console) {
+ExitStatus run_all(const Options& given, Console& console) {
+  Options options = given;
   if (const auto suits = refuse_for_file_kind(options); !suits) {
     return refuse(usage_error(suits.error(), row_of(options.report).name), console);
   }
-  if (is_of_files(options)) confine_to_files(options, console);
+  if (is_of_files(options)) {
+    confine_to_files(options, console);
+  } else {
+    options.symbols.server = debug_server(options, console);
+  }
   const bool has_program = !options.trace.command.empty() || !options.leaks.command.empty();
   if (!options.file.empty() || !options.compared.empty() || has_program) {
     return run_report(options, real_sources(), console);

@@ -120,6 +120,8 @@ struct Options : Request {
   bool all = false;     // include unreachable objects
   bool redact = false;  // replace names
 
+  bool with_debuginfod = true;
+
   snapshot::Hold hold = snapshot::Hold::Freeze;
   snapshot::HeapChoice heap = {};
   std::chrono::milliseconds timeout{60000};

@@ -159,6 +159,9 @@ class Finder {
     try_target(Companion::Kind::Supplement, "/usr/lib/debug" + below);
     try_ours(Companion::Kind::Supplement, below);
     try_ours(Companion::Kind::Supplement, last_component(path));
+    const bool is_found = std::ranges::any_of(
+        into_.files, [](const Companion& one) { return one.kind == Companion::Kind::Supplement; });
+    if (!is_found && search_.server != nullptr) ask_server(id, last_component(path));
   }
 
  private:
@@ -170,6 +173,16 @@ class Finder {
     for (const std::string& directory : search_.debug_dirs) {
       const std::string path = fmt::format("{}/{}", directory, below);
       add(kind, path, Fd::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+    }
+  }
+
+  void ask_server(const std::string& build_id, const std::string& name) {
+    const DebugServer::Wanted wanted{build_id, name};
+    for (DebugServer::Found& found :
+         search_.server->find(std::span(&wanted, 1), search_.deadline)) {
+      if (!found.file.empty()) {
+        add(Companion::Kind::Supplement, found.path, std::move(found.file));
+      }
     }
   }
 

@@ -8,6 +8,7 @@
 
 #include "attach/base/deadline.h"
 #include "attach/base/fd.h"
+#include "symbols/elf/debug_server.h"
 
 namespace heapattach {
 
@@ -50,6 +51,7 @@ struct CompanionSearch {
   std::vector<std::string> debug_dirs;
   std::function<Result<Fd>(const std::string& path)> open_in_target;  // never outside its root
   Deadline deadline{};
+  DebugServer* server = nullptr;  // for supplements that are nowhere else
 };
 
 struct Companions {

@@ -109,6 +109,7 @@ class Loader {
   [[nodiscard]] Result<std::vector<Module>> load(const MemoryMap& map) const {
     std::vector<Loading> loading = HA_TRY(read_files(map));
     HA_TRY(read_debug_files(loading));
+    HA_TRY(ask_server(loading));
     std::vector<Module> modules;
     for (Loading& one : loading) {
       HA_TRY(deadline_.check("reading the modules"));
@@ -189,12 +190,17 @@ class Loader {
                              in_memory.empty() ? "none" : in_memory)};
   }
 
+  static bool needs_debug_file(const Loading& one) {
+    const auto& file = one.contents->file;
+    return file && !one.mapped.empty() && !file->has_section(".symtab") &&
+           !one.contents->debug_file;
+  }
+
   // Tries the next candidate of each module that still needs a debug file, until none is left.
   Result<void> read_debug_files(std::vector<Loading>& loading) const {
     for (Loading& one : loading) {
-      const auto& file = one.contents->file;
-      if (!file || one.mapped.empty() || file->has_section(".symtab")) continue;
-      one.debug_candidates = debug_candidates(*file, one.contents->path, search_);
+      if (!needs_debug_file(one)) continue;
+      one.debug_candidates = debug_candidates(*one.contents->file, one.contents->path, search_);
       std::reverse(one.debug_candidates.begin(), one.debug_candidates.end());
     }
     while (true) {
@@ -206,6 +212,36 @@ class Loader {
         use_debug_file(std::move(debug), wanted);
       });
     }
+  }
+
+  // Asks for the debug files that are not on this machine, the program's first.
+  Result<void> ask_server(std::vector<Loading>& loading) const {
+    if (!search_.server) return {};
+    std::vector<Loading*> lacking;
+    for (Loading& one : loading) {
+      if (needs_debug_file(one) && !one.contents->build_id.empty()) lacking.push_back(&one);
+    }
+    if (lacking.empty()) return {};
+    std::ranges::stable_partition(
+        lacking, [](const Loading* one) { return one->contents->is_main_program; });
+    std::vector<DebugServer::Wanted> wanted;
+    for (const Loading* one : lacking) {
+      wanted.push_back({one->contents->build_id, one->contents->name});
+    }
+    std::vector<DebugServer::Found> found = search_.server->find(wanted, deadline_);
+    HA_TRY(deadline_.check("asking for debug files"));
+    Batch batch;
+    for (std::size_t i = 0; i < std::min(found.size(), lacking.size()); ++i) {
+      if (found[i].file.empty()) continue;
+      batch.add({lacking[i], {.path = found[i].path, .crc = {}}}, std::move(found[i].file), true);
+    }
+    batch.read(deadline_, [this](const Wanted& one, Result<ElfFile> debug) {
+      use_debug_file(std::move(debug), one);
+      const Module::Contents& contents = *one.module->contents;
+      if (contents.debug_file) return;
+      search_.server->reject({contents.build_id, contents.name}, contents.notes.back());
+    });
+    return {};
   }
 
   void add_next_candidate(Loading& one, Batch& batch) const {
@@ -251,7 +287,8 @@ class Loader {
         .debug_path = contents.debug_path,
         .debug_dirs = search_.debug_dirs,
         .open_in_target = [this](const std::string& path) { return files_.open_in_root(path); },
-        .deadline = deadline_};
+        .deadline = deadline_,
+        .server = search_.server.get()};
     Companions found = find_companions(debug.file(), search);
     contents.companions = std::move(found.files);
     contents.notes.insert(contents.notes.end(), found.notes.begin(), found.notes.end());

@@ -12,6 +12,7 @@
 #include "attach/memory/memory_reader.h"
 #include "attach/process/process.h"
 #include "symbols/elf/companions.h"
+#include "symbols/elf/debug_server.h"
 
 namespace heapattach {
 
@@ -93,6 +94,7 @@ struct SymbolSearch {
   std::string exe;                      // --exe: instead of the target's program
   std::vector<std::string> debug_dirs;  // --debug-dir, before /usr/lib/debug
   std::string sysroot;                  // --sysroot: instead of /proc/<pid>/root
+  std::shared_ptr<DebugServer> server;  // asked for debug files that are nowhere; null: none
 };
 
 // The modules mapped in a process. A module whose file cannot be read or parsed is listed without

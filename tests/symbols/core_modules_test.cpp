@@ -86,7 +86,8 @@ TEST_CASE("a file of another build than the one in a core file is named and not 
   SUBCASE("by --exe") {
     exe = own_program();
   }
-  const auto modules = load_modules(*ours.core, {.exe = exe, .debug_dirs = {}, .sysroot = {}});
+  const auto modules =
+      load_modules(*ours.core, {.exe = exe, .debug_dirs = {}, .sysroot = {}, .server = {}});
   REQUIRE(modules);
   const Module* const program = modules->main_program();
   REQUIRE(program != nullptr);
