@@ -130,6 +130,9 @@ TEST_CASE("of two heaps in one snapshot, each has its own totals") {
   CHECK(malloc["heap_bytes"] ==
         malloc["bytes"] + malloc["unreachable_bytes"] + malloc["free_bytes"]);
   for (auto& [key, sum] : numbers_of(report)) CHECK(sum == collector[key] + malloc[key]);
+  const std::int64_t leaked = report["leaked_bytes"];
+  CHECK(leaked == truth.at("leaked_bytes"));
+  CHECK(leaked + std::int64_t(report["overhead_bytes"]) == malloc["unreachable_bytes"]);
   CHECK(objects_of(report, "Session") == 205);
   CHECK(objects_of(report, "Buffer") == 205);
   CHECK(objects_of(report, "Item") == 150);

@@ -16,6 +16,7 @@
 #include "report/call/function_call.h"
 #include "report/cli/fail_if.h"
 #include "report/collect/take_options.h"
+#include "report/format/write/together.h"
 #include "report/model/counts.h"
 #include "report/trace/sites.h"
 
@@ -103,6 +104,9 @@ struct Options : Request {
   std::vector<Source> compared;         // of --diff: two or three, in order
   std::string baseline;                 // of --diagnose: an earlier snapshot; empty: none
   bool is_one_of_several = false;       // this run is of one of several processes
+  // Where this run puts its text, to be joined with those of the other processes; null: it writes
+  // the text itself.
+  std::vector<ReportText>* gathered = nullptr;
 
   std::string output;  // as given, before %p and so on are expanded; empty: standard output
   const Format* format = nullptr;  // one in which the report can be written

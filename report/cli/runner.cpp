@@ -36,6 +36,10 @@ ExitStatus failed(const Error& error, Stage stage, const Job& job) {
 Result<bool> write_answer(const Answer& answer, Job& job) {
   if (answer.is_written) return true;
   if (!answer.write) job.console.end_progress();
+  if (job.options.gathered != nullptr && !answer.write) {
+    job.options.gathered->push_back({job.options.pid, answer.text});
+    return true;
+  }
   OutputFile sink(std::move(job.output), job.deadline);
   bool in_time = true;
   if (answer.write) {

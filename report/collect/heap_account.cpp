@@ -24,8 +24,11 @@ std::optional<HeapAccount> heap_account(const Snapshot& snapshot, std::size_t nu
   heap.free = free - heap.unmapped;
   // A heap read without a freeze may contradict itself: the difference is at least 0.
   const std::uint64_t in_use = heap.heap - free;
+  heap.fragmented_known = !snapshot.header.live_only || from.leaked_bytes.has_value();
+  if (snapshot.header.live_only && from.leaked_bytes) {
+    heap.unreachable = std::min(*from.leaked_bytes, in_use - std::min(in_use, heap.live));
+  }
   const std::uint64_t rest = in_use - std::min(in_use, heap.live + heap.unreachable);
-  heap.fragmented_known = !snapshot.header.live_only;
   (heap.fragmented_known ? heap.fragmented : heap.unreachable) += rest;
   return heap;
 }

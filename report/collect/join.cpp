@@ -176,6 +176,21 @@ void join_edges(const JoinSources& from, Snapshot& snapshot) {
   EdgeSearch(from, snapshot).run();
 }
 
+void join_leaked(const heap::Heap& heap,
+                 const heap::ObjectSet& in_use,
+                 const heap::ObjectSet& live,
+                 Snapshot& snapshot) {
+  for (Heap& one : snapshot.heaps) {
+    if (!one.kind().is_collected) one.leaked_bytes = 0;
+  }
+  const auto blocks = static_cast<std::uint32_t>(heap.blocks().size());
+  heap::for_each_object(heap, in_use, 0, blocks, [&](heap::ObjectRef ref) {
+    const heap::Block& block = heap.blocks()[ref.block];
+    std::optional<std::uint64_t>& leaked = snapshot.heaps[block.heap & 15].leaked_bytes;
+    if (leaked && !live.contains(heap.number(ref))) *leaked += block.object_bytes;
+  });
+}
+
 void name_by_size(Snapshot& snapshot) {
   std::vector<bool> is_named;
   for (const Heap& heap : snapshot.heaps) is_named.push_back(heap.kind().is_named_by_size);

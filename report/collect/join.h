@@ -25,6 +25,12 @@ void join_counts(const JoinSources& from, const heap::ObjectSet& live, Snapshot&
 // the object's type shows that the word is not a pointer.
 void join_edges(const JoinSources& from, Snapshot& snapshot);
 
+// Fills `leaked_bytes` of the heaps that are not collected: what is in use and not alive.
+void join_leaked(const heap::Heap& heap,
+                 const heap::ObjectSet& in_use,
+                 const heap::ObjectSet& live,
+                 Snapshot& snapshot);
+
 // Gives malloc's objects without a type a row for their size, because "(48 bytes)" says more than
 // "(unknown)". Call it last.
 void name_by_size(Snapshot& snapshot);

@@ -91,6 +91,20 @@ void name_objects(const HeldHeap& held,
       runtimes::HeapView(*traced.heap, of_collector, held.map, held.capture, target.memory)));
 }
 
+// The objects to list. Also finds how much has leaked, which reports show even if they list live
+// objects only.
+heap::ObjectSet find_listed(const TracedHeap& traced,
+                            const heap::ObjectSet& live,
+                            const TakeOptions& options,
+                            Snapshot& snapshot) {
+  const bool are_freed = std::all_of(snapshot.heaps.begin(), snapshot.heaps.end(),
+                                     [](const Heap& heap) { return heap.kind().is_collected; });
+  if (are_freed && !options.with_unreachable) return live;
+  heap::ObjectSet in_use = objects_in_use(*traced.heap, traced.found);
+  join_leaked(*traced.heap, in_use, live, snapshot);
+  return options.with_unreachable ? std::move(in_use) : live;
+}
+
 // Lists the objects, or counts those that are alike, and adds the values that are wanted.
 void join_contents(const JoinSources& sources,
                    const heap::ObjectSet& live,
@@ -176,8 +190,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   fill_header(*target, *held, options, snapshot);
   add_guesses(traced, snapshot.header);
   const heap::ObjectSet live = traced.live();
-  const heap::ObjectSet listed =
-      options.with_unreachable ? objects_in_use(*traced.heap, traced.found) : live;
+  const heap::ObjectSet listed = find_listed(traced, live, options, snapshot);
   const ObjectOrder order(*traced.heap, listed);
   name_objects(*held, traced, listed, *target);
   request.begin(fmt::format("typing {} objects", order.size()));

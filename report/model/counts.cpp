@@ -158,6 +158,32 @@ std::optional<std::uint64_t> sum_of(std::optional<std::uint64_t> a,
   return *a + *b;
 }
 
+// None for a collected heap, and if a file lists reachable objects only and does not have the
+// number.
+std::optional<std::uint64_t> leaked_of(const Snapshot& snapshot,
+                                       const Heap& heap,
+                                       const Live& counted,
+                                       std::uint64_t unreachable) {
+  if (heap.kind().is_collected) return std::nullopt;
+  if (heap.leaked_bytes) return std::min(*heap.leaked_bytes, unreachable);
+  if (snapshot.header.live_only) return std::nullopt;
+  return std::min(counted.dead_bytes, unreachable);
+}
+
+// Adds up what leaked, and the overhead, over the heaps that are not collected.
+void add_leaked(CountTable& table) {
+  std::optional<std::uint64_t> leaked;
+  std::optional<std::uint64_t> overhead;
+  for (const HeapCount& heap : table.heaps) {
+    if (heap.kind->is_collected) continue;
+    if (!heap.leaked_bytes) return;
+    leaked = leaked.value_or(0) + *heap.leaked_bytes;
+    overhead = overhead.value_or(0) + *heap.overhead_bytes();
+  }
+  table.leaked_bytes = leaked;
+  table.overhead_bytes = overhead;
+}
+
 // Adds the heaps and their sums.
 void add_heaps(const Snapshot& snapshot, const Live& all, CountTable& table) {
   const std::vector<Live> counts = count_by_heap(snapshot, all);
@@ -171,10 +197,12 @@ void add_heaps(const Snapshot& snapshot, const Live& all, CountTable& table) {
     count.unreachable_bytes = unreachable_of(heap, count.bytes, counts[i].dead_bytes);
     count.heap_bytes = heap.heap_bytes;
     count.free_bytes = heap.free_bytes;
+    count.leaked_bytes = leaked_of(snapshot, heap, counts[i], count.unreachable_bytes);
     table.unreachable_bytes += count.unreachable_bytes;
     table.heap_bytes = i == 0 ? heap.heap_bytes : sum_of(table.heap_bytes, heap.heap_bytes);
     table.free_bytes = i == 0 ? heap.free_bytes : sum_of(table.free_bytes, heap.free_bytes);
   }
+  add_leaked(table);
 }
 
 }  // namespace

@@ -44,8 +44,15 @@ struct HeapCount {
   std::uint64_t unreachable_bytes = 0;
   std::optional<std::uint64_t> heap_bytes;
   std::optional<std::uint64_t> free_bytes;
+  // The objects among `unreachable_bytes`, of a heap that is not collected. The rest of these bytes
+  // is its overhead. None: not told apart.
+  std::optional<std::uint64_t> leaked_bytes{};
 
   [[nodiscard]] std::uint64_t in_use_bytes() const { return bytes + unreachable_bytes; }
+  [[nodiscard]] std::optional<std::uint64_t> overhead_bytes() const {
+    if (!leaked_bytes) return std::nullopt;
+    return unreachable_bytes - *leaked_bytes;
+  }
 };
 
 struct CountTable {
@@ -58,6 +65,9 @@ struct CountTable {
   std::uint64_t unreachable_bytes = 0;
   std::optional<std::uint64_t> heap_bytes;
   std::optional<std::uint64_t> free_bytes;
+  // Of the heaps that are not collected; none if there is no such heap, or if they are unknown.
+  std::optional<std::uint64_t> leaked_bytes;
+  std::optional<std::uint64_t> overhead_bytes;
   std::vector<HeapCount> heaps;     // as Snapshot::heaps
   bool has_sizes = false;           // the rows have sizes
   std::uint64_t left_out_rows = 0;  // by a RowChoice

@@ -24,6 +24,8 @@ struct Heap {
   std::optional<std::uint64_t> heap_bytes;
   std::optional<std::uint64_t> free_bytes;
   std::optional<std::uint64_t> unmapped_bytes;
+  // Objects that nothing reachable references, of a heap that is not collected.
+  std::optional<std::uint64_t> leaked_bytes;
   // Not in saved snapshots: more numbers, and a line about them for people.
   std::vector<heap::Fact> facts;
   std::string remark;

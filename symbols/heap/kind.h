@@ -28,6 +28,7 @@ struct Kind {
   std::string_view reachable = "live objects";
   std::string_view unreachable = "unreachable objects: the next collection frees them";
   std::string_view rest = "fragmented: free slots and ends of blocks in use";
+  std::string_view rest_key = "fragmented_bytes";  // in JSON
   std::string_view not_reachable = "not reachable, or unused in blocks in use";
   std::string_view free = "free blocks";  // if it has no facts about its free bytes
   // Of the free bytes; empty if it returns none to the system.

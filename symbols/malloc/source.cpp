@@ -55,6 +55,7 @@ std::vector<heap::Fact> facts_of(const Account& account) {
   return {{"arenas", {}, account.arenas.size()},
           {"bin_bytes", "free, between what is in use (fragmentation)",
            account.sum(&ArenaAccount::free)},
+          {"fragmented_bytes", {}, account.sum(&ArenaAccount::free)},
           {"fast_bin_bytes", "free, in fast bins", account.sum(&ArenaAccount::fast)},
           {"cache_bytes", "free, in the caches of threads", account.sum(&ArenaAccount::cached)},
           {"top_bytes", "free, at the ends of arenas", account.sum(&ArenaAccount::top)},

@@ -20,7 +20,10 @@ inline constexpr heap::Kind kHeapKind{.name = "malloc",
                                       .reachable = "reachable",
                                       .unreachable = "leaked: nothing reachable references it",
                                       .rest = "malloc's own headers and tables",
-                                      .not_reachable = "leaked, or malloc's own headers and tables",
+                                      .rest_key = "overhead_bytes",
+                                      .not_reachable =
+                                          "leaked, or malloc's own headers and tables: "
+                                          "the file does not say which",
                                       .free = "free",
                                       .unmapped = {},
                                       .find = &find_heap};

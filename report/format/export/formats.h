@@ -11,6 +11,7 @@
 #include "report/format/write/leak_formats.h"
 #include "report/format/write/string_formats.h"
 #include "report/format/write/summary_formats.h"
+#include "report/format/write/together.h"
 #include "report/format/write/trace_lines.h"
 
 // The table of all formats, one row each: what it is called, the extensions of its files, and the
@@ -75,6 +76,9 @@ struct Format {
   bool is_binary = false;
   bool with_short_frames = false;  // frames of a trace are shown by name alone, unless chosen
   ExportNeeds needs = ExportNeeds::Objects;
+
+  // Joins the reports on several processes; null if they can follow one another.
+  std::string (*join)(std::span<const ReportText> reports) = nullptr;
 
   // The writers, by report. Those with a sink write everything, but do not finish the sink.
   using Snapshot = snapshot::Snapshot;

@@ -71,6 +71,10 @@ void put_totals(HtmlJson& json, const snapshot::CountTable& counts) {
   json.number("bytes", counts.bytes);
   json.number("typed_bytes", counts.typed_bytes);
   json.number("unreachable_bytes", counts.unreachable_bytes);
+  if (counts.leaked_bytes) {
+    json.number("leaked_bytes", *counts.leaked_bytes);
+    json.number("overhead_bytes", *counts.overhead_bytes);
+  }
   if (counts.heap_bytes) json.number("heap_bytes", *counts.heap_bytes);
   if (counts.free_bytes) json.number("free_bytes", *counts.free_bytes);
   json.close('}');

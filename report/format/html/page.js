@@ -60,6 +60,20 @@ function card(term, figure, ...beside) {
     ...beside.filter(Boolean).map((text) => make('dd', {class: 'beside'}, text)));
 }
 
+/** What is in use and not live. What malloc's heap leaked is apart from malloc's own headers. */
+function unreachableCards(totals, inUse) {
+  const {leaked_bytes: leaked, overhead_bytes: overhead} = totals;
+  const rest = totals.unreachable_bytes - (leaked || 0) - (overhead || 0);
+  const cards = [];
+  if (leaked !== undefined) {
+    cards.push(card('Leaked', sizeText(leaked), `${sizeText(overhead)} more are malloc's headers`));
+  }
+  if (leaked === undefined || rest > 0) {
+    cards.push(card('Not reachable', sizeText(rest), `${percent(rest, inUse)} of the rest`));
+  }
+  return cards;
+}
+
 function heapCards() {
   const {totals} = report;
   const cards = [
@@ -69,7 +83,7 @@ function heapCards() {
     const inUse = totals.heap_bytes - (totals.free_bytes || 0);
     cards.push(card('Heap', sizeText(totals.heap_bytes), `${percent(totals.bytes, totals.heap_bytes)} live`),
       card('Free', sizeText(totals.free_bytes || 0), `${percent(totals.free_bytes || 0, totals.heap_bytes)} of the heap`),
-      card('Not reachable', sizeText(totals.unreachable_bytes), `${percent(totals.unreachable_bytes, inUse)} of the rest`));
+      ...unreachableCards(totals, inUse));
   }
   cards.push(card('Types', count(typeCount + report.left_out.types), `${percent(totals.typed_bytes, totals.bytes)} known`));
   return cards;

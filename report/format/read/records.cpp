@@ -57,6 +57,7 @@ bool read_heap(JsonCursor& json, snapshot::Heap& out) {
     if (key == "heap_bytes") return read_number(json, out.heap_bytes);
     if (key == "free_bytes") return read_number(json, out.free_bytes);
     if (key == "unmapped_bytes") return read_number(json, out.unmapped_bytes);
+    if (key == "leaked_bytes") return read_number(json, out.leaked_bytes);
     if (key == "lossy") return json.boolean(out.is_lossy);
     return json.skip();
   });

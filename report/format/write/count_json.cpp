@@ -7,8 +7,9 @@
 // With sizes, a row has "transitive_bytes" and "retained_bytes" too. Empty keys are left out:
 // heap_bytes and free_bytes if the collector's numbers are unknown, "reachable":false on a type's
 // row unless its objects are unreachable, "lossy":true unless a name had to be changed, and
-// "complete":false with its "reason" unless part is missing. If the heaps of a collector and of
-// malloc were read together, the numbers are their sums, and "heaps" has those of each:
+// "complete":false with its "reason" unless part is missing. The unreachable_bytes of malloc's heap
+// are "leaked_bytes" and "overhead_bytes", its headers and tables. If the heaps of a collector and
+// of malloc were read together, the numbers are their sums, and "heaps" has those of each:
 // {"heap":"gc","objects":N,"bytes":N,"heap_bytes":N,"free_bytes":N,"unreachable_bytes":N}, then
 // the same with "heap":"malloc".
 
@@ -27,6 +28,8 @@ JsonRecord heap_record(const snapshot::HeapCount& heap) {
   record.number("heap_bytes", heap.heap_bytes);
   record.number("free_bytes", heap.free_bytes);
   record.number("unreachable_bytes", heap.unreachable_bytes);
+  record.number("leaked_bytes", heap.leaked_bytes);
+  record.number("overhead_bytes", heap.overhead_bytes());
   return record;
 }
 
@@ -41,6 +44,8 @@ std::string format_count_json(const snapshot::CountTable& table) {
   record.number("heap_bytes", table.heap_bytes);
   record.number("free_bytes", table.free_bytes);
   record.number("unreachable_bytes", table.unreachable_bytes);
+  record.number("leaked_bytes", table.leaked_bytes);
+  record.number("overhead_bytes", table.overhead_bytes);
   record.number("typed_bytes", table.typed_bytes);
   if (!table.complete) {
     record.boolean("complete", false);

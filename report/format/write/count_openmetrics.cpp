@@ -94,6 +94,11 @@ std::string format_count_openmetrics(const snapshot::CountTable& table) {
   out.add("live_bytes", "Bytes of the reachable objects.", table.bytes);
   out.add("unreachable_bytes", "Bytes in use that no reachable object has.",
           table.unreachable_bytes);
+  if (table.leaked_bytes) {
+    out.add("leaked_bytes", "Bytes of malloc's allocations that nothing references.",
+            *table.leaked_bytes);
+    out.add("overhead_bytes", "Bytes of malloc's own headers and tables.", *table.overhead_bytes);
+  }
   if (table.heap_bytes) out.add("heap_bytes", "Bytes of the heap.", *table.heap_bytes);
   if (table.free_bytes)
     out.add("free_bytes", "Bytes of the heap in free blocks.", *table.free_bytes);

@@ -113,6 +113,17 @@ std::vector<snapshot::HeapCount> heaps_of(const CountTable& table) {
   return {heap};
 }
 
+// What is in use and not live; two lines if what leaked is known.
+void add_unreachable(const snapshot::HeapCount& heap, Totals& totals) {
+  const heap::Kind& kind = *heap.kind;
+  const auto add = [&](std::uint64_t bytes, std::string_view words) {
+    if (bytes != 0) totals.add(std::nullopt, bytes, std::string(words));
+  };
+  if (!heap.leaked_bytes) return add(heap.unreachable_bytes, kind.not_reachable);
+  add(*heap.leaked_bytes, kind.unreachable);
+  add(*heap.overhead_bytes(), kind.rest);
+}
+
 // One line for each heap, and then, if there are several, one for their sum.
 void add_heaps(const CountTable& table, Totals& totals) {
   const std::vector<snapshot::HeapCount> heaps = heaps_of(table);
@@ -122,10 +133,7 @@ void add_heaps(const CountTable& table, Totals& totals) {
   };
   for (const auto& heap : heaps) totals.add(heap.objects, heap.bytes, named("live", heap));
   if (are_several) totals.add(table.objects, table.bytes, "live");
-  for (const auto& heap : heaps) {
-    if (heap.unreachable_bytes == 0) continue;
-    totals.add(std::nullopt, heap.unreachable_bytes, std::string(heap.kind->not_reachable));
-  }
+  for (const auto& heap : heaps) add_unreachable(heap, totals);
   for (const auto& heap : heaps) {
     totals.add(std::nullopt, heap.in_use_bytes(),
                fmt::format("total in use by {}", heap.kind->owner));

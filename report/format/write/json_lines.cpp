@@ -54,6 +54,7 @@ JsonRecord heap_record(const snapshot::Heap& heap) {
   record.number("heap_bytes", heap.heap_bytes);
   record.number("free_bytes", heap.free_bytes);
   record.number("unmapped_bytes", heap.unmapped_bytes);
+  record.number("leaked_bytes", heap.leaked_bytes);
   record.lossy_if(heap.is_lossy);
   return record;
 }

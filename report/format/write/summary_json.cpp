@@ -8,11 +8,13 @@
 //
 // The resident bytes of all uses add up to rss_bytes; the parts of the heap to heap_bytes. Uses:
 // heap_in_use, heap_free, thread_stacks, fiber_stacks, malloc, files, other. A saved snapshot has
-// no memory, and its fragmented_bytes are in unreachable_bytes. Of malloc's heap, unreachable_bytes
-// are leaked, fragmented_bytes malloc's own, and "arenas", "bin_bytes", "fast_bin_bytes",
-// "cache_bytes", "top_bytes" (the parts of free_bytes), "mapped_allocations" and
-// "mapped_allocation_bytes" are added. "malloc_heap" has the same of malloc's heap if it was read
-// beside the collector's.
+// no memory, and a collector's fragmented_bytes are in its unreachable_bytes.
+//
+// malloc's heap has "overhead_bytes", its headers and tables, instead of fragmented_bytes in this
+// sum. Its unreachable_bytes are also "leaked_bytes". Its free_bytes consist of "bin_bytes",
+// "fast_bin_bytes", "cache_bytes" and "top_bytes"; "fragmented_bytes" are those between
+// allocations, the same as bin_bytes. "arenas", "mapped_allocations" and "mapped_allocation_bytes"
+// are added. "malloc_heap" has the same of malloc's heap if it was read beside the collector's.
 
 #include <string_view>
 
@@ -61,7 +63,10 @@ JsonRecord heap_record(const snapshot::HeapAccount& heap) {
   JsonRecord record;
   record.number("live_bytes", heap.live);
   record.number("unreachable_bytes", heap.unreachable);
-  if (heap.fragmented_known) record.number("fragmented_bytes", heap.fragmented);
+  if (heap.fragmented_known) {
+    if (!heap.kind->is_collected) record.number("leaked_bytes", heap.unreachable);
+    record.number(heap.kind->rest_key, heap.fragmented);
+  }
   for (const heap::Fact& fact : heap.facts) record.number(fact.key, fact.number);
   record.number("free_bytes", heap.free);
   record.number("unmapped_bytes", heap.unmapped);

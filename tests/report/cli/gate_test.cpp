@@ -53,4 +53,26 @@ TEST_CASE("a condition that holds for one of several processes decides the statu
   CHECK(run_all_of({Complete, Complete}) == Complete);
 }
 
+TEST_CASE("reports on several processes are joined if a format has no room for two") {
+  const auto gathers = [](const char* format, std::vector<pid_t> pids, const char* name) {
+    Options options;
+    options.format = find_format(format);
+    options.name = name;
+    Console console(Console::Settings{.quiet = true});
+    bool is_gathered = false;
+    const auto run = [&](const Options& one) {
+      is_gathered = one.gathered != nullptr;
+      return ExitStatus::Complete;
+    };
+    CHECK(run_many(options, pids, run, console) == ExitStatus::Complete);
+    return is_gathered;
+  };
+  CHECK(gathers("csv", {1, 2}, ""));
+  CHECK(gathers("tsv", {1, 2}, ""));
+  CHECK(gathers("openmetrics", {1, 2}, ""));
+  CHECK_FALSE(gathers("json", {1, 2}, ""));
+  CHECK_FALSE(gathers("csv", {1}, ""));
+  CHECK(gathers("csv", {1}, "web-*"));  // a script must not depend on how many there are now
+}
+
 }  // namespace heapattach

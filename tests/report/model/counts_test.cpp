@@ -89,6 +89,39 @@ TEST_CASE("of two heaps, each has its own totals, and the table those of both") 
   CHECK(table.rows.size() == 3);
 }
 
+TEST_CASE(
+    "what leaked is told apart from malloc's overhead, and counts among all that is unreachable") {
+  Snapshot snapshot = sample();
+  Heap malloc;
+  malloc.name = glibc::kHeapKind.name;
+  malloc.heap_bytes = 8192;
+  malloc.free_bytes = 1000;
+  malloc.leaked_bytes = 96;
+  snapshot.heaps.push_back(malloc);
+  snapshot.objects[1].heap = 1;  // a live Session
+  const auto counted = [&] { return count_objects(snapshot); };
+  CHECK_FALSE(counted().heaps[0].leaked_bytes.has_value());
+  CHECK(counted().heaps[1].leaked_bytes == 96);
+  CHECK(counted().heaps[1].overhead_bytes() == 8192 - 1000 - 48 - 96);
+  CHECK(counted().leaked_bytes == 96);
+  CHECK(counted().overhead_bytes == 8192 - 1000 - 48 - 96);
+  SUBCASE("not by a file without the number that has live objects only") {
+    snapshot.heaps[1].leaked_bytes.reset();
+    CHECK_FALSE(counted().heaps[1].leaked_bytes.has_value());
+    CHECK_FALSE(counted().leaked_bytes.has_value());
+  }
+  SUBCASE("by a file without the number that has all objects") {
+    snapshot.heaps[1].leaked_bytes.reset();
+    snapshot.header.live_only = false;
+    snapshot.objects[2].heap = 1;  // the dead one
+    CHECK(counted().leaked_bytes == 48);
+  }
+  SUBCASE("never more than all that is unreachable") {
+    snapshot.heaps[1].leaked_bytes = 1'000'000;
+    CHECK(counted().overhead_bytes == 0);
+  }
+}
+
 TEST_CASE("a sum over heaps is unknown if one of them does not know its share") {
   Snapshot snapshot = sample();
   snapshot.heaps.resize(3);

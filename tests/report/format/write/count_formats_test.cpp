@@ -46,6 +46,28 @@ TEST_CASE("the table ends in lines that add up to the heap") {
         "               131072          heap\n");
 }
 
+TEST_CASE("what leaked and malloc's headers have a row and a key each") {
+  CountTable table = sample();
+  table.heaps = {{&glibc::kHeapKind, 3000, 80000, 20000, 131072, 31072, 19000}};
+  table.leaked_bytes = 19000;
+  table.overhead_bytes = 1000;
+  CHECK(format_count_table(table, {}).find(
+            "         3000   80000   80.00  live\n"
+            "                19000   19.00  leaked: nothing reachable references it\n"
+            "                 1000    1.00  malloc's own headers and tables\n"
+            "               100000  100.00  total in use by malloc\n") != std::string::npos);
+  CHECK(format_count_json(table).find(R"("unreachable_bytes":20000,"leaked_bytes":19000,)"
+                                      R"("overhead_bytes":1000,)") != std::string::npos);
+  CHECK(format_count_openmetrics(table).find("\nheapattach_leaked_bytes{pid=\"4711\"} 19000\n") !=
+        std::string::npos);
+  SUBCASE("unless a saved file does not tell them apart") {
+    table.heaps.front().leaked_bytes.reset();
+    CHECK(format_count_table(table, {}).find(
+              "                20000   20.00  leaked, or malloc's own headers and tables: the file "
+              "does not say which\n") != std::string::npos);
+  }
+}
+
 TEST_CASE("of two heaps the table and the JSON have each one's totals, and both") {
   CountTable table = sample();
   table.heaps = {{&boehm::kHeapKind, 1000, 48000, 20000, 99072, 31072},

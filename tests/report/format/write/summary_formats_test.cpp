@@ -106,7 +106,8 @@ TEST_CASE("the first heap is `heap` in JSON, another is named by its kind") {
         R"("captured":"2026-11-20T11:34:07.215Z",)"
         R"("heap":{"live_bytes":480,"unreachable_bytes":48,"fragmented_bytes":72,)"
         R"("free_bytes":300,"unmapped_bytes":100,"heap_bytes":1000},)"
-        R"("malloc_heap":{"live_bytes":64,"unreachable_bytes":32,"fragmented_bytes":24,)"
+        R"("malloc_heap":{"live_bytes":64,"unreachable_bytes":32,"leaked_bytes":32,)"
+        R"("overhead_bytes":24,)"
         R"("arenas":1,"bin_bytes":80,"free_bytes":80,"unmapped_bytes":0,"heap_bytes":200}})"
         "\n");
 }
