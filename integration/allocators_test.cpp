@@ -26,6 +26,13 @@ void check_refused(LiveTarget& target, const std::string& name) {
     CHECK(run.errors.find(name) != std::string::npos);
     CHECK(run.errors.find("try: ") != std::string::npos);
   }
+  const ToolRun summary = run_tool({"summary", fmt::format("{}", target.pid())});
+  INFO(summary.output, summary.errors);
+  CHECK(summary.status == 5);
+  CHECK(summary.output.find("total (resident: RSS)") != std::string::npos);
+  CHECK(summary.output.find("stacks of threads (1)") != std::string::npos);
+  CHECK(summary.output.find("the heap was not read") != std::string::npos);
+  CHECK(summary.errors.find(name) != std::string::npos);
   const ToolRun check = run_tool({"check", fmt::format("{}", target.pid())});
   INFO(check.output);
   CHECK(check.status == 5);
@@ -101,8 +108,10 @@ TEST_CASE("a Go program has no heap that can be read, and --check says so as the
   INFO(check.output);
   CHECK(count.status == 5);
   CHECK(check.status == 5);
-  CHECK(count.errors.find("does not use glibc's malloc (a Go program?)") != std::string::npos);
-  CHECK(check.output.find("does not use glibc's malloc (a Go program?)") != std::string::npos);
+  CHECK(count.errors.find("does not use glibc's malloc; Go keeps its objects") !=
+        std::string::npos);
+  CHECK(check.output.find("does not use glibc's malloc; Go keeps its objects") !=
+        std::string::npos);
 }
 
 }  // namespace heapattach

@@ -198,6 +198,11 @@ TEST_CASE("the path to a Ruby object in a process is reported, and so is the ver
   const ToolRun steps = run_tool({"-v", "--count", pid});
   CHECK_MESSAGE(steps.errors.find("after GC.start, a copy of the process") != std::string::npos,
                 steps.errors);
+  const ToolRun summary = run_tool({"summary", pid});
+  CHECK_MESSAGE(summary.status == 0, summary.errors);
+  CHECK(summary.output.find("total (resident: RSS)") != std::string::npos);
+  CHECK(summary.output.find("live objects, with their buffers") != std::string::npos);
+  CHECK(summary.errors.find("0 threads") == std::string::npos);
   const TemporaryDirectory directory;
   const std::string saved = directory.file("ruby.jsonl");
   REQUIRE(run_tool({"-o", saved, pid}).status == 0);
@@ -465,6 +470,13 @@ TEST_CASE("Ruby code is evaluated in a copy: its value, what it wrote, or its ex
     CHECK(again.output == "1000\n");
     CHECK(harm_done_to(program.pid()) == "");
   }
+  const RubyProgram program("ruby_states.rb", "sleep");
+  const ToolRun endless =
+      run_tool({"--ruby", "sleep", "--timeout", "3", fmt::format("{}", program.pid())});
+  CHECK(endless.status == 6);
+  CHECK_MESSAGE(endless.errors.find(" s; try: --timeout ") != std::string::npos, endless.errors);
+  CHECK(endless.errors.find("did not finish in") != std::string::npos);
+  CHECK(endless.errors.find("lock") == std::string::npos);
   const ToolRun other = run_tool({"--ruby", "1", fmt::format("{}", ::getpid())});
   CHECK(other.status != 0);
   CHECK(other.errors.find("does not run Ruby") != std::string::npos);

@@ -11,6 +11,7 @@
 
 #include "integration/health.h"
 #include "integration/live_target.h"
+#include "integration/rounds.h"
 #include "integration/tool.h"
 
 namespace heapattach {
@@ -92,6 +93,26 @@ TEST_CASE("a summary agrees with the collector's own numbers and with the kernel
     CHECK(std::int64_t(summary.use("thread_stacks")["count"]) >= 1);
     CHECK(harm_done_to(target.pid()) == "");
   }
+}
+
+TEST_CASE("a summary says whose the memory is that no heap has") {
+  if (run_in_shell("test -x /usr/bin/python3", {}).status != 0) {
+    return print_skip("/usr/bin/python3 is not installed");
+  }
+  LiveTarget target("/usr/bin/python3", {"-c",
+                                         "import time\n"
+                                         "values = [str(i) for i in range(300000)]\n"
+                                         "print('ready', flush=True)\n"
+                                         "time.sleep(1000)"});
+  const std::string pid = fmt::format("{}", target.pid());
+  Summary summary({pid});
+  CHECK(std::string_view(summary.report["objects_of"]) == "CPython");
+  // The kernel's sum, and malloc's part of it, are told apart from CPython's.
+  CHECK(std::int64_t(summary.use("other")["resident_bytes"]) > 300000 * 48);
+  CHECK(std::int64_t(summary.use("malloc")["resident_bytes"]) <= summary.heap("heap_bytes"));
+  CHECK(run_tool({"summary", pid}).output.find("CPython keeps small objects in arenas") !=
+        std::string::npos);
+  CHECK(harm_done_to(target.pid()) == "");
 }
 
 TEST_CASE("a summary counts the stacks of fibers, and a file does not show memory") {

@@ -81,13 +81,13 @@ constexpr std::chrono::milliseconds kForEnd{500};
 std::string_view reason_of(const CallOutcome& outcome) {
   switch (outcome.end) {
     case End::Crashed: return "the copy crashed";
-    case End::TimedOut: return "the copy did not answer: another thread held a lock";
+    case End::TimedOut: return "the copy did not answer";
     case End::Exited:
     case End::Executed: return "the copy ended itself";
     case End::Killed: return "the copy was killed";
     case End::Returned: break;
   }
-  return "the copy wrote no complete result";
+  return "the copy did not write a complete result";
 }
 
 // Running threads first, because one of them has the lock if any has; then the first thread.
@@ -116,14 +116,20 @@ class Attempt {
           const RubyCode& code,
           const RubyReceiver& receiver,
           Clock::time_point until,
-          bool lock_is_held)
-      : ruby_(ruby), code_(code), receiver_(receiver), until_(until), lock_is_held_(lock_is_held) {}
+          bool lock_is_held,
+          bool has_other_threads)
+      : ruby_(ruby),
+        code_(code),
+        receiver_(receiver),
+        until_(until),
+        lock_is_held_(lock_is_held),
+        has_other_threads_(has_other_threads) {}
 
   // Returns whether the result is complete. If not, reason() says why.
   Result<bool> run(CloneCalls& calls, RubyAnswer& answer) {
     const auto is_ruby = HA_TRY(ask(calls, ruby_.is_ruby_thread));
     if (!is_ruby) return false;
-    if (*is_ruby == 0) return fail("a thread is not one of Ruby's");
+    if (*is_ruby == 0) return fail("a thread does not belong to Ruby");
     const auto is_collecting = HA_TRY(ask(calls, ruby_.is_collecting));
     if (!is_collecting) return false;
     if (*is_collecting != 0) return fail("a collection was running");
@@ -142,6 +148,8 @@ class Attempt {
   }
 
   [[nodiscard]] const std::string& reason() const { return reason_; }
+  // How long the code ran until there was no more time; zero if that is not why it failed.
+  [[nodiscard]] std::chrono::seconds unfinished() const { return unfinished_; }
   // Whether this thread would wait for Ruby's lock.
   [[nodiscard]] bool lock_is_held() const { return lock_is_held_; }
 
@@ -166,7 +174,8 @@ class Attempt {
     if (outcome.end == End::Returned) {
       return std::optional(static_cast<std::int32_t>(outcome.value));
     }
-    fail(reason_of(outcome));
+    const bool may_wait = outcome.end == End::TimedOut && has_other_threads_;
+    fail(may_wait ? "the copy did not answer: another thread held a lock" : reason_of(outcome));
     return std::optional<std::int32_t>();
   }
 
@@ -175,13 +184,15 @@ class Attempt {
     const std::string code = code_(pipe.descriptor);
     HA_TRY(receiver_.begin());
     std::optional<CallOutcome> outcome;
+    const auto begin = Clock::now();
+    const auto until = half_time();
     {
       PipeDrain drain(std::move(pipe.reading_end), receiver_.take);
       std::vector<CallArgument> arguments;
       if (!has_lock) arguments.emplace_back(ruby_.eval_string.value);
       arguments.emplace_back(code);
       auto called =
-          calls.call(has_lock ? ruby_.eval_string : ruby_.call_with_lock, arguments, half_time());
+          calls.call(has_lock ? ruby_.eval_string : ruby_.call_with_lock, arguments, until);
       const auto drained = drain.finish();
       if (!called || !drained) {
         static_cast<void>(receiver_.end());
@@ -198,6 +209,10 @@ class Attempt {
       answer.exceptions = is_final ? kMostExceptions : answer.exceptions + 1;
       return fail(terminal_text(answer.errors.substr(0, answer.errors.find('\n'))));
     }
+    if (outcome->end == End::TimedOut) {
+      unfinished_ = std::chrono::ceil<std::chrono::seconds>(Clock::now() - begin);
+      return fail(fmt::format("the copy did not finish in {} s", unfinished_.count()));
+    }
     return fail(reason_of(*outcome));
   }
 
@@ -206,7 +221,9 @@ class Attempt {
   const RubyReceiver& receiver_;
   Clock::time_point until_;
   bool lock_is_held_;
+  bool has_other_threads_;
   std::string reason_;
+  std::chrono::seconds unfinished_{0};
 };
 
 // All attempts.
@@ -230,6 +247,7 @@ class Runs {
     do {
       const auto threads = options_.thread ? std::vector<pid_t>{*options_.thread}
                                            : HA_TRY(threads_in_order(process_));
+      has_other_threads_ = threads.size() > 1 || options_.thread;
       for (const pid_t tid : threads) {
         if (HA_TRY(try_with(tid, until))) return std::move(answer_);
         if (Clock::now() >= until) break;
@@ -239,6 +257,7 @@ class Runs {
         }
       }
       if (stands_still()) {
+        if (unfinished_.count() > 0) return too_little_time();
         return Error{ErrorKind::Impossible,
                      fmt::format("no copy of process {} could run Ruby code, and none of the "
                                  "process's threads moves: {}",
@@ -247,14 +266,26 @@ class Runs {
       }
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, kMostBetween);
-      HA_TRY(options_.request.deadline.check("running Ruby code"));
+      const auto checked = options_.request.deadline.check("running Ruby code");
+      const bool is_late = !checked && checked.error().kind == ErrorKind::Timeout;
+      if (is_late && unfinished_.count() > 0) break;
+      if (!checked) return checked.error();
     } while (Clock::now() < until);
+    if (unfinished_.count() > 0) return too_little_time();
     return Error{ErrorKind::Timeout, fmt::format("no copy of process {} could run Ruby code: {}",
                                                  options_.request.pid, reasons())}
         .advise("a longer --timeout, or --thread TID with a thread that is running Ruby code");
   }
 
  private:
+  // Half of the time goes to the first copy; ten times what it had is certainly more.
+  [[nodiscard]] Error too_little_time() const {
+    const auto minutes = std::chrono::ceil<std::chrono::minutes>(10 * unfinished_);
+    return Error{ErrorKind::Timeout, fmt::format("the copy of process {} did not finish in {} s",
+                                                 options_.request.pid, unfinished_.count())}
+        .advise(fmt::format("--timeout {}", std::chrono::seconds(minutes).count()));
+  }
+
   // Called after each round over the threads.
   bool stands_still() {
     const auto now = Clock::now();
@@ -284,12 +315,13 @@ class Runs {
     ++answer_.attempts;
     answer_.pause = clone->freeze().pause;
     answer_.thread = tid;
-    Attempt attempt(ruby_, code_, receiver_, until, lock_is_held_);
+    Attempt attempt(ruby_, code_, receiver_, until, lock_is_held_, has_other_threads_);
     bool is_done = false;
     {
       CloneCalls calls = HA_TRY(CloneCalls::prepare(clone->process(), options_.allowed_calls));
       is_done = HA_TRY(attempt.run(calls, answer_));
     }
+    unfinished_ = std::max(unfinished_, attempt.unfinished());
     if (!is_done) see(clone->given_up().value_or(attempt.reason()));
     if (const auto ended = clone->end(); !ended) {
       options_.request.note(ended.error().message());
@@ -309,7 +341,7 @@ class Runs {
     for (const auto& [reason, times] : reasons_) {
       all.push_back(times == 1 ? reason : fmt::format("{} ({} times)", reason, times));
     }
-    return all.empty() ? "there was no time for one" : fmt::format("{}", fmt::join(all, "; "));
+    return all.empty() ? "there was no time to try" : fmt::format("{}", fmt::join(all, "; "));
   }
 
   const CallOptions& options_;
@@ -322,6 +354,8 @@ class Runs {
   Clock::time_point still_since_;
   unsigned still_rounds_ = 0;
   bool lock_is_held_ = false;  // by a thread that stands still
+  bool has_other_threads_ = true;
+  std::chrono::seconds unfinished_{0};  // the longest time after which a copy was given up
   std::map<std::string, unsigned> reasons_;
 };
 

@@ -1,5 +1,7 @@
 #include <utility>
 
+#include "report/cli/errors.h"
+#include "report/cli/exit_status.h"
 #include "report/cli/reports.h"
 #include "report/cli/text_style.h"
 #include "report/collect/heap_account.h"
@@ -27,14 +29,35 @@ SummaryReport report_of(const TakenSummary& taken) {
   report.no_memory = why_no_memory(taken.snapshot);
   report.complete = taken.snapshot.complete;
   report.reason = taken.snapshot.reason;
+  if (taken.refusal) {
+    report.complete = false;
+    report.no_heap = taken.refusal->message();
+    report.reason = report.no_heap;
+  }
   return report;
+}
+
+// Whether it is known which memory is the heap's. Ruby's may be in any mapping.
+bool is_heap_placed(const SummaryReport& report) {
+  const auto& heaps = report.summary.heaps;
+  return heaps.empty() || !heaps.front() || heaps.front()->has_totals;
 }
 
 }  // namespace
 
 Result<Answer> run_summary(Job& job) {
   auto taken = HA_TRY(job.sources.summary(job.options, job.deadline, job.console));
-  const SummaryReport report = report_of(taken);
+  SummaryReport report = report_of(taken);
+  if (report.summary.memory && (job.options.redact || !is_heap_placed(report))) {
+    report.summary.memory->largest.clear();
+  }
+  if (taken.refusal) {
+    Answer answer;
+    answer.text = job.options.format->summary(report, style_of(job.options));
+    answer.remarks.push_back(error_message(*taken.refusal, Stage::Target));
+    answer.status = exit_status_of(taken.refusal->kind, Stage::Target, 0);
+    return answer;
+  }
   job.taken.push_back(std::move(taken.snapshot));
   return answer_about(job, job.taken.back(),
                       job.options.format->summary(report, style_of(job.options)));

@@ -25,6 +25,7 @@ namespace heapattach {
 struct TakenSummary {
   snapshot::Snapshot snapshot;
   std::optional<snapshot::SeenMemory> memory;
+  std::optional<Error> refusal = {};  // why no heap was read; then the snapshot has only its origin
 };
 
 // The heap of a program when it was about to exit.

@@ -17,6 +17,7 @@
 #include "report/cli/take_file.h"
 #include "report/cli/take_heap.h"
 #include "report/collect/examine.h"
+#include "report/collect/see_memory.h"
 #include "report/collect/take.h"
 #include "report/format/read/trace_lines.h"
 #include "report/format/write/table.h"
@@ -98,6 +99,21 @@ Result<TakenAtExit> take_at_exit(const Options& options, const Deadline&, Consol
   return TakenAtExit{std::move(*taken), std::move(end)};
 }
 
+// Adds the memory of a process whose heap gave none, or was refused. Fails with that refusal if
+// there is nothing else to show.
+Result<void> add_memory(const Request& request,
+                        const Result<snapshot::Snapshot>& heap,
+                        TakenSummary& taken) {
+  auto seen = snapshot::see_process(request);
+  if (!heap && !seen) return heap.error();
+  if (!seen) return {};
+  taken.memory = std::move(seen->memory);
+  if (heap) return {};
+  taken.refusal = heap.error();
+  taken.snapshot.header = std::move(seen->header);
+  return {};
+}
+
 Result<TakenSummary> take_summary(const Options& options,
                                   const Deadline& deadline,
                                   Console& console) {
@@ -111,7 +127,12 @@ Result<TakenSummary> take_summary(const Options& options,
   snapshot::TakeOptions what = take_options(options, request);
   what.with_unreachable = true;
   what.on_memory = [&taken](const snapshot::SeenMemory& seen) { taken.memory = seen; };
-  taken.snapshot = HA_TRY(take_from_process(options, what));
+  auto snapshot = take_from_process(options, what);
+  const bool is_refused = !snapshot && (snapshot.error().kind == ErrorKind::Unsupported ||
+                                        snapshot.error().kind == ErrorKind::Impossible);
+  if (!snapshot && !is_refused) return std::move(snapshot).error();
+  if (!taken.memory) HA_TRY(add_memory(request, snapshot, taken));
+  if (snapshot) taken.snapshot = std::move(*snapshot);
   redact_if_asked(options, taken.snapshot, console);
   return taken;
 }
@@ -122,7 +143,9 @@ Result<snapshot::Examination> examine(const Options& options,
   const Request request = heap_request(options, deadline, console);
   auto found = HA_TRY(snapshot::examine(take_options(options, request)));
   if (!found.heap) {
-    if (found.refusal == ErrorKind::Unsupported) HA_TRY(examine_ruby(request, found));
+    if (found.refusal == ErrorKind::Unsupported) {
+      HA_TRY(examine_ruby(request, reads_ruby_from_outside(options), found));
+    }
     return found;
   }
   auto facts = trace::trace_facts(request);

@@ -15,7 +15,8 @@ namespace {
 std::string hint_about_names(const snapshot::CountTable& table,
                              const snapshot::Snapshot& snapshot) {
   const bool are_named = table.typed_bytes >= table.bytes / 2;
-  if (snapshot.header.runtime != "crystal" || are_named) return {};
+  const bool are_crystals = are_collected(snapshot.heaps);
+  if (snapshot.header.runtime != "crystal" || are_named || !are_crystals) return {};
   return fmt::format(
       "; {:.0f} % of the bytes have a type's name: run CRYSTAL_DUMP_TYPE_ID=1 crystal build "
       "SOURCE.cr > types.txt with the same source, compiler and flags as this build, and pass "
@@ -31,8 +32,7 @@ std::string typed_line(const snapshot::CountTable& table) {
                                         : 100 * static_cast<double>(table.typed_bytes) /
                                               static_cast<double>(table.bytes);
   return fmt::format(
-      "{:.1f} % of the live bytes are typed: by header {}, by vtable {}, by referrer {}; not at "
-      "all "
+      "{:.1f} % of the live bytes are typed: by header {}, by vtable {}, by referrer {}; untyped "
       "{}",
       share, human_bytes(typed.header), human_bytes(typed.vtable), human_bytes(typed.referrer),
       human_bytes(typed.unknown));
@@ -44,7 +44,8 @@ std::string summary_line(const snapshot::CountTable& table,
   std::string line =
       fmt::format("{}, {} live", counted(table.objects, "object"), human_bytes(table.bytes));
   if (table.heap_bytes) line += fmt::format(" of {} heap", human_bytes(*table.heap_bytes));
-  line += fmt::format(", {}", counted(snapshot.threads.size(), "thread"));
+  const std::size_t threads = snapshot.threads.size();
+  if (threads != 0) line += fmt::format(", {}", counted(threads, "thread"));
   if (const auto pause = snapshot.header.pause_ms)
     line += fmt::format(", paused {:.1f} ms", *pause);
   line += fmt::format(", {:.2f} s in all", std::chrono::duration<double>(in_all).count());

@@ -33,14 +33,18 @@ RubyOptions ruby_options(const Options& options, const Request& request) {
                      options.report == Report::Strings || options.report == Report::Summary;
   what.text_bytes = options.report == Report::Strings ? std::string::npos : options.value_bytes;
   what.by_line = options.by == snapshot::CountBy::Line;
-  // Freeze is also the default. Ruby's heap is read from outside only if the user names it.
-  what.from_outside = options.hold == snapshot::Hold::Freeze &&
-                      std::any_of(options.given.begin(), options.given.end(),
-                                  [](const OptionRow* row) { return row->name == "snapshot"; });
+  what.from_outside = reads_ruby_from_outside(options);
   return what;
 }
 
 }  // namespace
+
+bool reads_ruby_from_outside(const Options& options) {
+  // Freeze is also the default.
+  return options.hold == snapshot::Hold::Freeze &&
+         std::any_of(options.given.begin(), options.given.end(),
+                     [](const OptionRow* row) { return row->name == "snapshot"; });
+}
 
 Request request_of(const Options& options, const Deadline& deadline, Console& console) {
   Request request(static_cast<const Request&>(options));

@@ -18,6 +18,9 @@ namespace heapattach {
 // The parts of the heap that the report in the options needs. Borrows the request.
 [[nodiscard]] snapshot::TakeOptions take_options(const Options& options, const Request& request);
 
+// Whether Ruby's heap is to be read from outside, which the user must name.
+[[nodiscard]] bool reads_ruby_from_outside(const Options& options);
+
 // The heap of a collector or of malloc; of a Ruby process, Ruby's.
 Result<snapshot::Snapshot> take_from_process(const Options& options,
                                              const snapshot::TakeOptions& what);

@@ -49,6 +49,8 @@ void look_at_symbols(const Target& target, Examination& found) {
   }
 }
 
+constexpr std::string_view kReadWhileRunning = "it would be read while the target runs";
+
 // The time for stopping and releasing the threads, without copying.
 constexpr std::chrono::milliseconds kStops{4};
 
@@ -147,7 +149,7 @@ void add_obstacles(const Target& target, std::chrono::milliseconds longest, Exam
   }
 }
 
-// Whether both freeze and clone are blocked.
+// Whether a way of taking a snapshot is blocked.
 bool is_blocked(const Examination& found, std::string_view way) {
   return std::any_of(found.obstacles.begin(), found.obstacles.end(),
                      [&](const Obstacle& one) { return one.way == way || one.way == "any"; });
@@ -166,6 +168,24 @@ Result<std::unique_ptr<Target>> learn(const TakeOptions& options) {
 }
 
 }  // namespace
+
+std::optional<ErrorKind> refusal_of(Hold way, const Examination& found) {
+  if (is_blocked(found, "any")) return ErrorKind::Os;
+  switch (way) {
+    case Hold::Freeze:
+      // It would begin, and give up when the time is over.
+      if (is_blocked(found, "freeze")) return ErrorKind::Timeout;
+      break;
+    case Hold::Clone:
+      if (is_blocked(found, "clone")) return ErrorKind::Impossible;
+      break;
+    case Hold::Auto:
+      if (is_blocked(found, "freeze") && is_blocked(found, "clone")) return ErrorKind::Os;
+      break;
+    case Hold::Nothing: break;
+  }
+  return std::nullopt;
+}
 
 Result<Examination> examine(const TakeOptions& options) {
   const Process process = HA_TRY(Process::open(options.request.pid));
@@ -193,7 +213,8 @@ Result<Examination> examine(const TakeOptions& options) {
   found.heap = heap_facts(**target, options.request.deadline);
   found.gap = foreseen_gap(**target);
   add_obstacles(**target, options.request.longest_pause(), found);
-  if (is_blocked(found, "freeze") && is_blocked(found, "clone")) found.refusal = ErrorKind::Os;
+  if (found.gap.empty() && options.hold == Hold::Nothing) found.gap = kReadWhileRunning;
+  found.refusal = refusal_of(options.hold, found);
   return found;
 }
 

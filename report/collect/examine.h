@@ -74,12 +74,17 @@ struct Examination {
   std::optional<RubyFacts> ruby;
   std::optional<TraceProspect> trace;
   std::vector<Obstacle> obstacles;
-  std::optional<ErrorKind> refusal;  // why no way works; nothing if one does
-  std::string gap;                   // why a snapshot would be partial; empty if no reason is known
+  std::optional<ErrorKind>
+      refusal;      // how a snapshot in the chosen way would fail; nothing: it works
+  std::string gap;  // why a snapshot would be partial; empty if no reason is known
 };
 
+// The kind of error with which a snapshot in this way would fail, by the obstacles; nothing if it
+// would not.
+[[nodiscard]] std::optional<ErrorKind> refusal_of(Hold way, const Examination& found);
+
 // A dry run: inspects the process as a snapshot would beforehand, but writes and stops nothing.
-// Fails only if there is no such process, or time runs out.
+// It fails only if there is no such process, or if time runs out.
 Result<Examination> examine(const TakeOptions& options);
 
 }  // namespace heapattach::snapshot

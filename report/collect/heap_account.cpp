@@ -9,13 +9,17 @@ namespace {
 // The account of heap number `number`.
 std::optional<HeapAccount> heap_account(const Snapshot& snapshot, std::size_t number) {
   const Heap& from = snapshot.heaps[number];
-  if (!from.heap_bytes || !from.free_bytes) return std::nullopt;
   HeapAccount heap;
   heap.kind = &from.kind();
   snapshot.for_each_alike([&](const Object& object, std::uint64_t count) {
     if (object.heap != number) return;
     (object.is_reachable != 0 ? heap.live : heap.unreachable) += count * snapshot.bytes_of(object);
   });
+  if (!from.heap_bytes || !from.free_bytes) {
+    heap.has_totals = false;
+    const bool is_empty = heap.live + heap.unreachable == 0;
+    return is_empty ? std::nullopt : std::optional(heap);
+  }
   heap.heap = *from.heap_bytes;
   heap.facts = from.facts;
   heap.remark = from.remark;

@@ -1,12 +1,18 @@
 #include "report/collect/memory_account.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
+
+#include <fmt/format.h>
 
 #include "attach/base/page.h"
 
 namespace heapattach::snapshot {
 
 namespace {
+
+constexpr std::size_t kMostNamed = 5;
 
 bool holds_any(const Range& range, std::span<const RemoteAddr> addresses) {
   return std::any_of(addresses.begin(), addresses.end(),
@@ -39,12 +45,30 @@ struct PageCount {
   std::uint64_t shared = 0;  // in RSS unless they are the zero page
 };
 
+// A name for the memory of a mapping that is not a heap's.
+std::string name_of(const Mapping& mapping, const SeenMemory& seen) {
+  for (const SeenStack& stack : seen.owners) {
+    if (!mapping.range.contains(stack.at)) continue;
+    return fmt::format("the stack of thread {} ({})", stack.tid, stack.thread);
+  }
+  if (!mapping.path.empty()) return mapping.path;
+  return fmt::format("anonymous memory at {}", mapping.range.start);
+}
+
 class Accounting {
  public:
   explicit Accounting(const SeenMemory& seen) : seen_(seen) {}
 
   MemoryAccount run() && {
+    account_.has_all_of_malloc = !seen_.malloc.empty();
+    account_.objects_of = seen_.objects_of;
     for (const SeenMapping& one : seen_.mappings) add(one);
+    for (const auto& [name, share] : outside_) account_.largest.push_back({name, share});
+    std::stable_sort(account_.largest.begin(), account_.largest.end(),
+                     [](const NamedMemory& a, const NamedMemory& b) {
+                       return a.share.resident_bytes > b.share.resident_bytes;
+                     });
+    account_.largest.resize(std::min(account_.largest.size(), kMostNamed));
     for (const MemoryShare& share : account_.by_use) {
       account_.total.resident_bytes += share.resident_bytes;
       account_.total.mapped_bytes += share.mapped_bytes;
@@ -57,8 +81,10 @@ class Accounting {
     const MemoryUse use = use_of(one.mapping.mapping, seen_);
     if (use == MemoryUse::ThreadStacks) account_.thread_stacks += 1;
     if (use == MemoryUse::FiberStacks) account_.fiber_stacks += 1;
-    if (one.pages.empty()) {
-      add_to(use, one.mapping.resident_bytes, one.mapping.mapping.range.bytes);
+    if (one.is_mallocs) {
+      add_to(MemoryUse::Malloc, one.mapping.resident_bytes, one.mapping.mapping.range.bytes);
+    } else if (one.pages.empty()) {
+      add_rest(one, use, one.mapping.resident_bytes, one.mapping.mapping.range.bytes);
     } else {
       split(one, use);
     }
@@ -70,37 +96,57 @@ class Accounting {
     share.mapped_bytes += mapped;
   }
 
+  // Adds the part of a mapping that belongs to no heap. Parts with the same name are one.
+  void add_rest(const SeenMapping& one,
+                MemoryUse use,
+                std::uint64_t resident,
+                std::uint64_t mapped) {
+    add_to(use, resident, mapped);
+    const bool is_named = use != MemoryUse::Malloc && use != MemoryUse::FiberStacks;
+    if (!is_named || resident == 0) return;
+    MemoryShare& share = outside_[name_of(one.mapping.mapping, seen_)];
+    share.resident_bytes += resident;
+    share.mapped_bytes += mapped;
+  }
+
   // A mapping with blocks of the heap: counts page by page. Keeps the kernel's sum for the mapping.
   // If that has fewer pages than are present, zero pages were read; then pages that are certainly
   // the process's own come first.
   void split(const SeenMapping& one, MemoryUse rest) {
-    std::array<PageCount, 3> counts;
+    constexpr std::size_t kRest = 3;
+    std::array<PageCount, kRest + 1> counts;
     RemoteAddr at = one.mapping.mapping.range.start;
     for (const PageState& page : one.pages) {
-      PageCount& count = counts[covers(seen_.used, at) ? 0 : covers(seen_.free, at) ? 1 : 2];
+      PageCount& count = counts[covers(seen_.used, at)     ? 0
+                                : covers(seen_.free, at)   ? 1
+                                : covers(seen_.malloc, at) ? 2
+                                                           : kRest];
       count.pages += 1;
       count.own += page.is_own ? 1 : 0;
       count.shared += page.is_present && !page.is_own ? 1 : 0;
       at = at + page_bytes();
     }
-    const std::array<MemoryUse, 3> uses{MemoryUse::BlocksInUse, MemoryUse::FreeBlocks, rest};
+    const std::array<MemoryUse, kRest> uses{MemoryUse::BlocksInUse, MemoryUse::FreeBlocks,
+                                            MemoryUse::Malloc};
     std::uint64_t left = one.mapping.resident_bytes / page_bytes();
-    std::array<std::uint64_t, 3> resident{};
+    std::array<std::uint64_t, kRest + 1> resident{};
     for (const auto pages : {&PageCount::own, &PageCount::shared}) {
-      for (std::size_t i = 0; i < uses.size(); ++i) {
+      for (std::size_t i = 0; i < counts.size(); ++i) {
         const std::uint64_t taken = std::min(left, counts[i].*pages);
         resident[i] += taken;
         left -= taken;
       }
     }
-    resident[2] += left;  // pages that appeared between the two readings
+    resident[kRest] += left;  // pages that appeared between the two readings
     for (std::size_t i = 0; i < uses.size(); ++i) {
       add_to(uses[i], resident[i] * page_bytes(), counts[i].pages * page_bytes());
     }
+    add_rest(one, rest, resident[kRest] * page_bytes(), counts[kRest].pages * page_bytes());
   }
 
   const SeenMemory& seen_;
   MemoryAccount account_;
+  std::map<std::string, MemoryShare> outside_;  // by name
 };
 
 }  // namespace

@@ -4,10 +4,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "attach/memory/resident.h"
 #include "report/model/model.h"
+#include "symbols/malloc/object_allocators.h"
 
 // Breaks down the memory of a process by use. Each resident page counts towards one use, so the
 // uses add up to the kernel's own total, RSS.
@@ -18,9 +22,9 @@ enum class MemoryUse : std::uint8_t {
   FreeBlocks,    // its free blocks
   ThreadStacks,  // of threads
   FiberStacks,   // of fibers
-  Malloc,        // the C library's first heap, "[heap]"
+  Malloc,        // "[heap]"; if malloc's heap was read, all of it
   Files,         // programs, libraries, mapped files and their shared memory
-  Other,         // anonymous memory: the collector's tables, the C library's further heaps, …
+  Other,         // anonymous memory: the collector's tables, malloc's memory that was not read, …
 };
 inline constexpr std::size_t kMemoryUses = 7;
 
@@ -31,10 +35,17 @@ struct MemoryShare {
   friend bool operator==(const MemoryShare&, const MemoryShare&) = default;
 };
 
-// One mapping, with its pages if it holds blocks of the heap.
+// One mapping, with its pages if only parts of it belong to a heap.
 struct SeenMapping {
   ResidentMapping mapping;
   std::vector<PageState> pages;
+  bool is_mallocs = false;  // all of it
+};
+
+struct SeenStack {
+  RemoteAddr at;  // an address in it
+  pid_t tid = 0;
+  std::string thread;  // the thread's name
 };
 
 // Memory by use, at one moment.
@@ -44,6 +55,16 @@ struct SeenMemory {
   std::vector<Range> free;         // free blocks, likewise, without unmapped memory
   std::vector<RemoteAddr> stacks;  // an address in each stack of a thread
   std::vector<RemoteAddr> fibers;  // an address in each stack of a fiber; a thread may run on one
+  std::vector<SeenStack> owners = {};  // of the stacks of threads
+  std::vector<Range> malloc = {};      // malloc's memory, sorted, disjoint; empty: it was not read
+  // Who else allocates beside malloc; null: nobody that is known.
+  const glibc::ObjectAllocator* objects_of = nullptr;
+};
+
+// Memory that belongs to no heap that was read: that of a file, of a thread's stack, or anonymous.
+struct NamedMemory {
+  std::string name;
+  MemoryShare share;
 };
 
 struct MemoryAccount {
@@ -51,6 +72,9 @@ struct MemoryAccount {
   MemoryShare total;
   std::size_t thread_stacks = 0;
   std::size_t fiber_stacks = 0;
+  bool has_all_of_malloc = false;
+  std::vector<NamedMemory> largest{};  // outside the heaps, the most resident bytes first
+  const glibc::ObjectAllocator* objects_of = nullptr;
 
   [[nodiscard]] const MemoryShare& of(MemoryUse use) const {
     return by_use[static_cast<std::size_t>(use)];
@@ -70,6 +94,7 @@ struct HeapAccount {
   std::uint64_t unmapped = 0;  // free blocks that were returned to the system
   std::uint64_t heap = 0;
   bool fragmented_known = true;  // otherwise it is in `unreachable`
+  bool has_totals = true;        // otherwise only `live` and `unreachable` are known
   std::vector<heap::Fact> facts{};
   std::string remark{};
 };

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "attach/stop/freeze.h"
 #include "report/collect/memory_account.h"
+#include "report/request.h"
 #include "symbols/crystal/fibers.h"
 #include "symbols/heap/blocks.h"
 
@@ -15,5 +17,16 @@ Result<SeenMemory> see_memory(const Process& process,
                               const heap::BlockIndex& index,
                               std::span<const FrozenThread> threads,
                               std::span<const crystal::FiberStack> fibers);
+
+// Adds malloc's memory, which is known only after the copy has been read.
+void add_malloc(const Process& process, std::vector<Range> memory, SeenMemory& seen);
+
+// The memory of a process whose heap cannot be read, or is read by somebody else. Nothing is
+// stopped. Unsupported for a core file.
+struct SeenProcess {
+  Header header;  // its origin
+  SeenMemory memory;
+};
+Result<SeenProcess> see_process(const Request& request);
 
 }  // namespace heapattach::snapshot

@@ -15,11 +15,13 @@
 #include "report/collect/join_roots.h"
 #include "report/collect/join_stacks.h"
 #include "report/collect/join_values.h"
+#include "report/collect/see_memory.h"
 #include "report/collect/target.h"
 #include "report/collect/traced_heap.h"
 #include "report/model/counts.h"
 #include "symbols/boehm/marking_rules.h"
 #include "symbols/heap/live_set.h"
+#include "symbols/malloc/object_allocators.h"
 #include "symbols/unwind/stacks.h"
 
 namespace heapattach::snapshot {
@@ -56,7 +58,7 @@ unwind::Stacks find_stacks(const TakeOptions& options, Target& target, const Hel
   auto found = unwind::walk_stacks(target.modules, target.types, held.capture,
                                    {held.freeze.threads, held.fibers, &held.map}, limits);
   if (!found) {
-    options.request.note("no frames and no variables of stacks: " + found.error().message());
+    options.request.note("no frames and no variables: " + found.error().message());
     return {};
   }
   for (const std::string& text : found->notes) options.request.note(text);
@@ -97,9 +99,7 @@ heap::ObjectSet find_listed(const TracedHeap& traced,
                             const heap::ObjectSet& live,
                             const TakeOptions& options,
                             Snapshot& snapshot) {
-  const bool are_freed = std::all_of(snapshot.heaps.begin(), snapshot.heaps.end(),
-                                     [](const Heap& heap) { return heap.kind().is_collected; });
-  if (are_freed && !options.with_unreachable) return live;
+  if (are_collected(snapshot.heaps) && !options.with_unreachable) return live;
   heap::ObjectSet in_use = objects_in_use(*traced.heap, traced.found);
   join_leaked(*traced.heap, in_use, live, snapshot);
   return options.with_unreachable ? std::move(in_use) : live;
@@ -147,6 +147,19 @@ void join_references(const JoinSources& sources,
   if (waits != nullptr) waits->join_objects(from.target, from.held, snapshot);
 }
 
+// Says which parts of the memory are malloc's, and who else has some.
+void describe_memory(const Target& target, HeldHeap& held) {
+  SeenMemory& seen = *held.memory;
+  seen.objects_of = glibc::find_object_allocator(target.modules);
+  std::vector<Range> memory;
+  for (std::size_t i = 0; i < held.heaps.size(); ++i) {
+    if (target.heaps[i]->kind().is_collected) continue;
+    const std::vector<Range>& own = held.heaps[i].own;
+    memory.insert(memory.end(), own.begin(), own.end());
+  }
+  if (!memory.empty()) add_malloc(*target.process, std::move(memory), seen);
+}
+
 // Freezes the target instead if a clone ended too early and `options` leave the choice.
 Result<Snapshot> without_clone(const TakeOptions& options, const Error& error) {
   if (options.hold != Hold::Auto) return error;
@@ -178,7 +191,10 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   request.begin("copying the heap");
   auto held = HA_TRY(hold_and_copy(*target, options));
   note_copy(request, *held);
-  if (options.on_memory && held->memory) options.on_memory(*held->memory);
+  if (options.on_memory && held->memory) {
+    describe_memory(*target, *held);
+    options.on_memory(*held->memory);
+  }
 
   request.begin("walking the stacks");
   const unwind::Stacks stacks = find_stacks(options, *target, *held);

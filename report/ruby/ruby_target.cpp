@@ -170,7 +170,7 @@ bool can_read_ruby_from_outside(const RubyTarget& target, const RubyOptions& opt
          (!options.with_edges || target.machine->layout->has_references);
 }
 
-Result<void> examine_ruby(const Request& request, snapshot::Examination& found) {
+Result<void> examine_ruby(const Request& request, bool from_outside, snapshot::Examination& found) {
   const Error no_ruby{ErrorKind::Unsupported, "no Ruby"};
   const auto opened = RubyTarget::open(request, no_ruby);
   if (!opened) {
@@ -199,7 +199,13 @@ Result<void> examine_ruby(const Request& request, snapshot::Examination& found) 
   found.refusal.reset();
   if (auto obstacle = clone_obstacle(*target.process, target.map, target.memory, longest)) {
     found.obstacles.push_back({"clone", std::move(*obstacle)});
-    if (!target.machine) found.refusal = ErrorKind::Os;
+    from_outside = true;
+  }
+  if (!from_outside) return {};
+  if (target.machine) {
+    found.gap = "its heap would be read from outside, with garbage";
+  } else {
+    found.refusal = ErrorKind::Unsupported;
   }
   return {};
 }
@@ -210,11 +216,12 @@ Result<snapshot::Snapshot> read_ruby_from_outside(const RubyTarget& target,
   if (!target.machine) return Error{ErrorKind::Unsupported, target.no_machine};
   if (!can_read_ruby_from_outside(target, options)) {
     const bool lacks_edges = options.with_edges && !target.machine->layout->has_references;
-    return Error{ErrorKind::Unsupported,
-                 lacks_edges
-                     ? fmt::format("a heap of Ruby {} that is read from outside gives only --count",
-                                   target.ruby.version)
-                     : "a Ruby heap that is read from outside has no values and no lines"};
+    return Error{
+        ErrorKind::Unsupported,
+        lacks_edges
+            ? fmt::format("for Ruby {}, a heap that is read from outside gives only --count",
+                          target.ruby.version)
+            : "a Ruby heap that is read from outside has no values and no lines"};
   }
   const bool with_edges = options.with_edges;
   const auto captured = std::chrono::system_clock::now();

@@ -43,7 +43,8 @@ class RubyTarget : public snapshot::Opened {
 [[nodiscard]] bool can_read_ruby_from_outside(const RubyTarget& target, const RubyOptions& options);
 
 // Completes the dry run of a process without a collector that is known, if it runs Ruby.
-Result<void> examine_ruby(const Request& request, snapshot::Examination& found);
+// `from_outside` if the user wants no copy of the process to dump its objects.
+Result<void> examine_ruby(const Request& request, bool from_outside, snapshot::Examination& found);
 
 // Stops the process, copies the pages of Ruby's heap, and lets it go: no code runs anywhere. The
 // result is partial, because nothing was collected first, and says so.

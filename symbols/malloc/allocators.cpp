@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "symbols/malloc/object_allocators.h"
+
 namespace heapattach::glibc {
 
 namespace {
@@ -65,7 +67,12 @@ Error explain_missing(const Modules& modules, Error error) {
         fmt::format("; {} has a malloc of its own, which heapattach cannot read", module.name());
     return std::move(error).advise("a build of the program that allocates with glibc's malloc");
   }
-  error.reason += " (a Go program?)";
+  if (const ObjectAllocator* const other = find_object_allocator(modules)) {
+    error.reason += fmt::format("; {}", other->where);
+    return std::move(error).advise(std::string(other->instead));
+  }
+  const bool has_glibc = std::any_of(modules.all().begin(), modules.all().end(), is_glibc);
+  error.reason += has_glibc ? " (it may not have allocated anything yet)" : " (a Go program?)";
   return error;
 }
 

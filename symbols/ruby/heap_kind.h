@@ -9,6 +9,7 @@ namespace heapattach::ruby {
 inline constexpr heap::Kind kHeapKind{.name = "ruby",
                                       .key = "ruby",
                                       .owner = "the collector",
+                                      .reachable = "live objects, with their buffers",
                                       .no_memory = "memory by use is not available for Ruby"};
 
 }  // namespace heapattach::ruby

@@ -15,12 +15,13 @@
 //    "module":"libruby-3.1.so.3.1.2","heap_bytes":N,"outside":true},"pause_ms":{…}
 // where "outside" is whether its memory can be read from outside; if not, "reason" is why.
 //
-// `ok` is whether any way of taking a snapshot works. An obstacle to the way "any" is one to each.
-// Without permission, or a heap, the keys from "modules" or "collector" on are left out, except the
-// obstacles, which have the reason. "partial", after them, is why a snapshot would be partial, if
-// that shows beforehand. `trace` is about --trace: if it is not ok, it has a `reason` and nothing
-// else. If the collector counts what it allocates, it also has `bytes_per_second`, at present, and
-// `cost`: the share of one processor that samples would take then.
+// `ok` is whether a snapshot in the chosen way (--snapshot) works. An obstacle to the way "any" is
+// one to each. Without permission, or a heap, the keys from "modules" or "collector" on are left
+// out, except the obstacles, which have the reason. "partial", after them, is why a snapshot would
+// be partial, if that shows beforehand. `trace` is about --trace: if it is not ok, it has a
+// `reason` and nothing else. If the collector counts what it allocates, it also has
+// `bytes_per_second`, at present, and `cost`: the share of one processor that samples would take
+// then.
 
 #include <iterator>
 

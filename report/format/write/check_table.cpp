@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iterator>
 #include <string_view>
 
@@ -95,6 +96,17 @@ void add_trace(std::string& out, const snapshot::TraceProspect& trace) {
                    human_bytes(rate), 100 * trace.cost));
 }
 
+// "no snapshot can be taken", unless another way is open.
+std::string_view refusal_text(const snapshot::Examination& found) {
+  const auto is_blocked = [&](std::string_view way) {
+    return std::any_of(found.obstacles.begin(), found.obstacles.end(),
+                       [&](const auto& one) { return one.way == way || one.way == "any"; });
+  };
+  if (found.heap && !is_blocked("clone")) return "a snapshot can be taken with --snapshot clone";
+  if (found.heap && !is_blocked("freeze")) return "a snapshot can be taken with --snapshot freeze";
+  return "no snapshot can be taken";
+}
+
 }  // namespace
 
 std::string format_check_table(const snapshot::Examination& found) {
@@ -103,7 +115,7 @@ std::string format_check_table(const snapshot::Examination& found) {
   line(out, "threads", threads_text(found));
   if (found.modules > 0) {
     line(out, "symbols",
-         fmt::format("of {} modules, {} have some", found.modules, found.modules_with_symbols));
+         fmt::format("{1} of {0} modules have some", found.modules, found.modules_with_symbols));
   }
   if (found.heap) add_heap(out, *found.heap);
   if (found.ruby) add_ruby(out, *found.ruby);
@@ -113,7 +125,7 @@ std::string format_check_table(const snapshot::Examination& found) {
   }
   if (!found.gap.empty()) line(out, "partial", found.gap);
   line(out, "verdict",
-       found.refusal             ? "no snapshot can be taken"
+       found.refusal             ? refusal_text(found)
        : !found.gap.empty()      ? "a snapshot can be taken, but it would be partial"
        : found.obstacles.empty() ? "nothing prevents a snapshot"
                                  : "a snapshot can be taken");

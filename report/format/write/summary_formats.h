@@ -17,6 +17,7 @@ struct SummaryReport {
   snapshot::MemorySummary summary;
   std::string tip;        // how to see more, for people; may be empty
   std::string no_memory;  // why `summary` has no memory, if it has none
+  std::string no_heap;    // why no heap was read; empty: one was
   bool complete = true;
   std::string reason;  // why it is partial
 };

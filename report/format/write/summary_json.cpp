@@ -3,11 +3,15 @@
 //   {"version":1,"report":"summary","pid":4711,"exe":"/srv/app","captured":"…",
 //    "rss_bytes":N,"mapped_bytes":N,"memory":[{"use":"heap_in_use","resident_bytes":N,
 //    "mapped_bytes":N},{"use":"fiber_stacks","resident_bytes":N,"mapped_bytes":N,"count":12},…],
+//    "largest_outside":[{"name":"/srv/data","resident_bytes":N,"mapped_bytes":N},…],
 //    "heap":{"live_bytes":N,"unreachable_bytes":N,"fragmented_bytes":N,"free_bytes":N,
 //    "unmapped_bytes":N,"heap_bytes":N}}
 //
 // The resident bytes of all uses add up to rss_bytes; the parts of the heap to heap_bytes. Uses:
-// heap_in_use, heap_free, thread_stacks, fiber_stacks, malloc, files, other. A saved snapshot has
+// heap_in_use, heap_free, thread_stacks, fiber_stacks, malloc, files, other. `largest_outside` has
+// the five largest files, stacks and anonymous mappings outside the heaps; "objects_of":"CPython"
+// says that a runtime keeps its objects there. Without a heap, "complete" is false, and "reason"
+// says why. Of Ruby's heap only live_bytes and unreachable_bytes are known. A saved snapshot has
 // no memory, and a collector's fragmented_bytes are in its unreachable_bytes.
 //
 // malloc's heap has "overhead_bytes", its headers and tables, instead of fragmented_bytes in this
@@ -57,12 +61,23 @@ void add_memory(const snapshot::MemoryAccount& memory, JsonRecord& record) {
     record.item(std::move(item));
   }
   record.close_list();
+  record.open_list("largest_outside");
+  for (const snapshot::NamedMemory& one : memory.largest) {
+    JsonRecord item;
+    item.text("name", one.name);
+    item.number("resident_bytes", one.share.resident_bytes);
+    item.number("mapped_bytes", one.share.mapped_bytes);
+    record.item(std::move(item));
+  }
+  record.close_list();
+  if (memory.objects_of != nullptr) record.text("objects_of", memory.objects_of->name);
 }
 
 JsonRecord heap_record(const snapshot::HeapAccount& heap) {
   JsonRecord record;
   record.number("live_bytes", heap.live);
   record.number("unreachable_bytes", heap.unreachable);
+  if (!heap.has_totals) return record;
   if (heap.fragmented_known) {
     if (!heap.kind->is_collected) record.number("leaked_bytes", heap.unreachable);
     record.number(heap.kind->rest_key, heap.fragmented);

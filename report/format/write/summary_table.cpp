@@ -35,7 +35,8 @@ std::string words_for(MemoryUse use, const MemoryAccount& memory) {
     case MemoryUse::ThreadStacks:
       return fmt::format("stacks of threads ({})", memory.thread_stacks);
     case MemoryUse::FiberStacks: return fmt::format("stacks of fibers ({})", memory.fiber_stacks);
-    case MemoryUse::Malloc: return "malloc's heap ([heap])";
+    case MemoryUse::Malloc:
+      return memory.has_all_of_malloc ? "malloc's heap" : "malloc's heap ([heap])";
     case MemoryUse::Files: return "programs, libraries and files";
     case MemoryUse::Other: break;
   }
@@ -58,6 +59,28 @@ std::string memory_table(const MemoryAccount& memory, const TextStyle& style) {
   return table.format(style);
 }
 
+// The largest parts that no report on the heap explains, if they are worth a look: a tenth of the
+// process, and a mebibyte.
+std::string outside_table(const SummaryReport& report, const TextStyle& style) {
+  const MemoryAccount& memory = *report.summary.memory;
+  constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;
+  Table table({"resident", "mapped",
+               report.no_heap.empty() ? "largest outside the heap" : "largest mappings"});
+  bool is_empty = true;
+  for (const snapshot::NamedMemory& one : memory.largest) {
+    const std::uint64_t resident = one.share.resident_bytes;
+    if (resident < kLeast || resident < memory.total.resident_bytes / 10) continue;
+    table.add({std::to_string(resident), std::to_string(one.share.mapped_bytes),
+               terminal_text(one.name)});
+    is_empty = false;
+  }
+  std::string text = is_empty ? "" : '\n' + table.format(style);
+  if (const auto* const objects = memory.objects_of) {
+    text += fmt::format("note: {}; try: {}\n", objects->where, objects->instead);
+  }
+  return text;
+}
+
 std::string heap_table(const snapshot::HeapAccount& heap, const TextStyle& style) {
   const heap::Kind& kind = *heap.kind;
   Table table({"bytes", fmt::format("of {} heap", whose(kind))});
@@ -65,6 +88,10 @@ std::string heap_table(const snapshot::HeapAccount& heap, const TextStyle& style
     table.add({std::to_string(bytes), std::string(text)});
   };
   add(heap.live, kind.reachable);
+  if (!heap.has_totals) {
+    if (heap.unreachable != 0) add(heap.unreachable, kind.unreachable);
+    return table.format(style);
+  }
   if (heap.fragmented_known) {
     add(heap.unreachable, kind.unreachable);
     add(heap.fragmented, kind.rest);
@@ -90,19 +117,25 @@ std::string format_summary_table(const SummaryReport& report, const TextStyle& s
                                 terminal_text(report.captured));
   if (report.summary.memory) {
     out += memory_table(*report.summary.memory, style);
+    out += outside_table(report, style);
     if (!report.tip.empty()) out += report.tip + '\n';
     out += '\n';
   } else {
     out += fmt::format("note: {}\n\n", report.no_memory);
   }
   const auto& heaps = report.summary.heaps;
-  if (heaps.empty() || !heaps.front()) out += "note: the collector's numbers are unknown\n";
+  if (!report.no_heap.empty()) {
+    out += fmt::format("note: the heap was not read: {}\n", terminal_text(report.no_heap));
+  } else if (heaps.empty() || !heaps.front()) {
+    out += "note: the collector's numbers are unknown\n";
+  }
   for (const auto& heap : heaps) {
     if (!heap) continue;
     if (&heap != &heaps.front()) out += '\n';
     out += heap_table(*heap, style);
   }
-  if (!report.complete) out += fmt::format("partial: {}\n", terminal_text(report.reason));
+  if (!report.complete && report.no_heap.empty())
+    out += fmt::format("partial: {}\n", terminal_text(report.reason));
   return out;
 }
 

@@ -100,7 +100,7 @@ TEST_CASE("--check prints a line for each fact, and the verdict last") {
   CHECK(format_check_table(sample()) ==
         "process     4711 /srv/app\\x1b, user 1000\n"
         "threads     3: 2 sleeping, 1 running\n"
-        "symbols     of 12 modules, 11 have some\n"
+        "symbols     11 of 12 modules have some\n"
         "collector   bdwgc 8.2.2 in libgc.so.1, its layout known from: accessors\n"
         "heap        4.0 MiB, 1.0 MiB of it free; 17 collections so far\n"
         "types       crystal program; 174 classes that its objects name, 812 types with fields, 95 "
@@ -151,6 +151,30 @@ TEST_CASE("--check reports what a trace would follow, or why there can be none")
       R"("notes":["frees are not followed"],"bytes_per_second":10485760,"cost":0.001230},)");
   found.trace = {{}, false, {}, "seccomp"};
   has("\nno trace    seccomp\n", R"("trace":{"ok":false,"reason":"seccomp"},"obstacles")");
+}
+
+TEST_CASE("--check judges the way that a snapshot would take") {
+  using snapshot::Hold;
+  Examination found = sample();
+  CHECK_FALSE(refusal_of(Hold::Freeze, found));
+  found.obstacles = {{"freeze", "it may take 3000 ms, and 2000 ms are allowed"}};
+  CHECK(refusal_of(Hold::Freeze, found) == ErrorKind::Timeout);
+  CHECK_FALSE(refusal_of(Hold::Clone, found));
+  CHECK_FALSE(refusal_of(Hold::Auto, found));
+  CHECK_FALSE(refusal_of(Hold::Nothing, found));
+  found.refusal = refusal_of(Hold::Freeze, found);
+  CHECK(format_check_table(found).ends_with(
+      "verdict     a snapshot can be taken with --snapshot clone\n"));
+  found.obstacles = {{"clone", "a seccomp filter"}};
+  CHECK_FALSE(refusal_of(Hold::Freeze, found));
+  CHECK(refusal_of(Hold::Clone, found) == ErrorKind::Impossible);
+  CHECK(format_check_table(found).ends_with(
+      "verdict     a snapshot can be taken with --snapshot freeze\n"));
+  found.obstacles.push_back({"freeze", "it may take 3000 ms"});
+  CHECK(refusal_of(Hold::Auto, found).has_value());
+  CHECK(format_check_table(found).ends_with("verdict     no snapshot can be taken\n"));
+  found.obstacles = {{"any", "no memory"}};
+  CHECK(refusal_of(Hold::Nothing, found) == ErrorKind::Os);
 }
 
 TEST_CASE("--check says why a snapshot would be partial") {

@@ -17,6 +17,7 @@
 #include "report/cli/summary.h"
 #include "report/cli/text_style.h"
 #include "report/text/human_bytes.h"
+#include "symbols/malloc/source.h"
 
 namespace heapattach {
 
@@ -198,8 +199,8 @@ TEST_CASE("there is no progress in a pipe, with -q, or before a second has passe
 
 TEST_CASE("an error message ends with the advice, once") {
   const Error gone{ErrorKind::Gone, "country 1: no entry"};  // letters of "try" are not advice
-  CHECK(
-      error_message(gone, Stage::Target).ends_with("no entry; try: look for the process with ps"));
+  CHECK(error_message(gone, Stage::Target)
+            .ends_with("no entry; try: pgrep -a NAME, which finds the pid"));
   const Error advised = Error{ErrorKind::Denied, "denied by Yama", EPERM}.advise("sudo");
   CHECK(error_message(advised, Stage::Target) == "denied by Yama; try: sudo");
   const Error full{ErrorKind::Os, "write x: No space left on device", ENOSPC};
@@ -243,6 +244,9 @@ TEST_CASE("the summary of a Crystal program without names explains how to get th
   table.typed_bytes = 500;
   CHECK(line().find("CRYSTAL") == std::string::npos);
   table.typed_bytes = 58;
+  snapshot.heaps.emplace_back().name = glibc::kHeapKind.name;  // which has no objects of Crystal
+  CHECK(line().find("CRYSTAL") == std::string::npos);
+  snapshot.heaps.clear();
   snapshot.header.runtime = "c";
   CHECK(line().find("CRYSTAL") == std::string::npos);
 }

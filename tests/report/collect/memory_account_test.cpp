@@ -61,6 +61,37 @@ TEST_CASE("a mapping with blocks of the heap is counted page by page") {
   CHECK(account.total == MemoryShare{4 * kPage, 6 * kPage});
 }
 
+TEST_CASE("malloc's memory is told apart from what is next to it") {
+  SeenMemory seen;
+  SeenMapping shared = mapping(0x10000, 4, 3);  // two pages are malloc's
+  shared.pages = {{true, true}, {true, true}, {true, true}, {false, false}};
+  SeenMapping whole = mapping(0x20000, 2, 2);
+  whole.is_mallocs = true;
+  seen.mappings = {shared, whole, mapping(0x30000, 1, 1, "[heap]")};
+  seen.malloc = {{RemoteAddr{0x10000}, 2 * kPage}, {RemoteAddr{0x20000}, 2 * kPage}};
+  const MemoryAccount account = account_for(seen);
+  CHECK(account.of(MemoryUse::Malloc) == MemoryShare{5 * kPage, 5 * kPage});
+  CHECK(account.of(MemoryUse::Other) == MemoryShare{kPage, 2 * kPage});
+  CHECK(account.has_all_of_malloc);
+  REQUIRE(account.largest.size() == 1);
+  CHECK(account.largest[0].share == MemoryShare{kPage, 2 * kPage});
+}
+
+TEST_CASE("the largest parts outside the heap are named, and those of one file are one") {
+  SeenMemory seen;
+  seen.mappings = {mapping(0x10000, 4, 2, "/srv/data"), mapping(0x20000, 8, 3),
+                   mapping(0x30000, 4, 4, "/srv/data"), mapping(0x40000, 8, 5),
+                   mapping(0x50000, 9, 9, "[heap]"),    mapping(0x60000, 9, 0, "/srv/unused")};
+  seen.stacks = {RemoteAddr{0x20100}};
+  seen.owners = {{RemoteAddr{0x20100}, 4711, "worker"}};
+  const MemoryAccount account = account_for(seen);
+  REQUIRE(account.largest.size() == 3);
+  CHECK(account.largest[0].name == "/srv/data");
+  CHECK(account.largest[0].share == MemoryShare{6 * kPage, 8 * kPage});
+  CHECK(account.largest[1].name == "anonymous memory at 0x40000");
+  CHECK(account.largest[2].name == "the stack of thread 4711 (worker)");
+}
+
 TEST_CASE("the kernel's total is kept, whatever it reports about single pages") {
   SeenMemory seen;
   SeenMapping heap = mapping(0x10000, 2, 2);

@@ -111,3 +111,41 @@ TEST_CASE("the first heap is `heap` in JSON, another is named by its kind") {
         R"("arenas":1,"bin_bytes":80,"free_bytes":80,"unmapped_bytes":0,"heap_bytes":200}})"
         "\n");
 }
+
+TEST_CASE("memory outside the heap is named, with the runtime whose objects are there") {
+  constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
+  static constexpr glibc::ObjectAllocator kOther{.name = "Other",
+                                                 .file = {},
+                                                 .symbol = {},
+                                                 .where = "Other keeps its objects elsewhere",
+                                                 .instead = "its own profiler"};
+  SummaryReport report = report_of({});
+  report.no_heap = "the process does not use glibc's malloc";
+  report.complete = false;
+  report.reason = report.no_heap;
+  snapshot::MemoryAccount memory;
+  memory.total = {100 * kMib, 200 * kMib};
+  memory.largest = {{"/srv/data", {80 * kMib, 90 * kMib}}, {"[vdso]", {2 * kMib, 2 * kMib}}};
+  memory.objects_of = &kOther;
+  report.summary.memory = memory;
+  CHECK(format_summary_table(report, {})
+            .ends_with("resident    mapped  largest mappings\n"
+                       "83886080  94371840  /srv/data\n"
+                       "note: Other keeps its objects elsewhere; try: its own profiler\n"
+                       "\n"
+                       "note: the heap was not read: the process does not use glibc's malloc\n"));
+  const std::string json = format_summary_json(report);
+  CHECK(json.find(R"("largest_outside":[{"name":"/srv/data","resident_bytes":83886080,)") !=
+        std::string::npos);
+  CHECK(json.find(R"("objects_of":"Other")") != std::string::npos);
+}
+
+TEST_CASE("of a heap without totals, only its objects are shown") {
+  snapshot::HeapAccount heap;
+  heap.live = 480;
+  heap.has_totals = false;
+  CHECK(format_summary_table(report_of({heap}), {}) ==
+        kHead + "bytes  of the collector's heap\n  480  live objects\n");
+  CHECK(format_summary_json(report_of({heap}))
+            .find(R"("heap":{"live_bytes":480,"unreachable_bytes":0}})") != std::string::npos);
+}

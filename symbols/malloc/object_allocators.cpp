@@ -1,0 +1,75 @@
+#include "symbols/malloc/object_allocators.h"
+
+#include <array>
+
+namespace heapattach::glibc {
+
+namespace {
+
+constexpr std::array kAllocators{
+    ObjectAllocator{"CPython",
+                    {},
+                    "PyObject_Malloc",
+                    "CPython keeps small objects in arenas of its own, which are anonymous memory",
+                    "PYTHONMALLOC=malloc, which puts them into malloc's heap, or tracemalloc"},
+    ObjectAllocator{"V8",
+                    "node",
+                    {},
+                    "V8 keeps JavaScript's objects in a heap of its own, which is anonymous memory",
+                    "node --heapsnapshot-signal=SIGUSR2, and Chrome's DevTools"},
+    ObjectAllocator{"V8",
+                    {},
+                    "_ZN2v87Isolate10InitializeEPS0_RKNS0_12CreateParamsE",
+                    "V8 keeps JavaScript's objects in a heap of its own, which is anonymous memory",
+                    "a heap snapshot for Chrome's DevTools"},
+    ObjectAllocator{"the JVM",
+                    "libjvm.so",
+                    {},
+                    "the JVM keeps Java's objects in a heap of its own, which is anonymous memory",
+                    "jcmd PID GC.class_histogram, or jcmd PID GC.heap_dump FILE"},
+    ObjectAllocator{
+        "PHP",
+        {},
+        "_zend_mm_alloc",
+        "PHP keeps its values in chunks of 2 MiB of its own, which are anonymous memory",
+        "USE_ZEND_ALLOC=0, which puts them into malloc's heap"},
+    ObjectAllocator{"memcached",
+                    "memcached",
+                    {},
+                    "memcached divides large allocations of malloc into slabs, whose items are not "
+                    "counted one by one",
+                    "memcached's commands `stats slabs` and `stats items`"},
+    ObjectAllocator{"Go",
+                    {},
+                    "runtime.mallocgc",
+                    "Go keeps its objects in a heap of its own, which is anonymous memory",
+                    "its own profiler, go tool pprof"},
+    ObjectAllocator{".NET",
+                    "libcoreclr.so",
+                    {},
+                    ".NET keeps its objects in a heap of its own, which is anonymous memory",
+                    "dotnet-gcdump collect -p PID"},
+    ObjectAllocator{"Erlang",
+                    "beam",
+                    {},
+                    "Erlang keeps its terms in carriers of its own, which are anonymous memory",
+                    "its own recon_alloc, or erlang:memory()"},
+};
+
+bool has(const Module& module, const ObjectAllocator& allocator) {
+  if (!module.name().starts_with(allocator.file)) return false;
+  return allocator.symbol.empty() || module.find_symbol(allocator.symbol).has_value();
+}
+
+}  // namespace
+
+const ObjectAllocator* find_object_allocator(const Modules& modules) {
+  for (const Module& module : modules.all()) {
+    for (const ObjectAllocator& allocator : kAllocators) {
+      if (has(module, allocator)) return &allocator;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace heapattach::glibc
