@@ -15,17 +15,24 @@ bool is_growth(Report report) {
   return report == Report::Diff || report == Report::Watch;
 }
 
+// Refuses the condition `word` for other reports than `its`, and other conditions for that one.
+Result<void> refuse_word(const FailIf& condition, FailIf::What word, Report its, Report report) {
+  const bool is_word = condition.what == word;
+  if (is_word == (report == its)) return {};
+  const std::string_view name = row_of(its).name;
+  const std::string_view text = word == FailIf::What::Found ? "found" : "deadlock";
+  if (is_word) return usage(fmt::format("--fail-if {} is for --{}", text, name));
+  return usage(
+      fmt::format("--fail-if '{}': the condition for --{} is {}", condition.text, name, text));
+}
+
 Result<void> refuse_conditions(const Options& options) {
   if (options.allow_missing && options.fail_if.empty()) {
     return usage("--allow-missing needs --fail-if");
   }
   for (const FailIf& condition : options.fail_if) {
-    const bool is_of_verdict = condition.what == FailIf::What::Found;
-    if (is_of_verdict != (options.report == Report::Diagnose)) {
-      return usage(is_of_verdict ? "--fail-if found: only --diagnose has a verdict"
-                                 : fmt::format("--fail-if '{}': --diagnose knows only found",
-                                               condition.text));
-    }
+    HA_TRY(refuse_word(condition, FailIf::What::Found, Report::Diagnose, options.report));
+    HA_TRY(refuse_word(condition, FailIf::What::Deadlock, Report::Stacks, options.report));
     if (condition.is_of_growth() && !is_growth(options.report)) {
       return usage(
           fmt::format("--fail-if '{}': only --diff and --watch measure growth", condition.text));
@@ -58,9 +65,9 @@ Result<void> refuse_live(const Options& options) {
 Result<void> refuse_at_exit(const Options& options) {
   if (!options.leaks.at_exit) return {};
   if (options.leaks.confirm)
-    return usage("--at-exit needs no --confirm: the program no longer runs when it is searched");
+    return usage("--confirm does not work with --at-exit: the program has ended by then");
   if (options.hold == snapshot::Hold::Freeze) return {};
-  return usage("--at-exit needs no --snapshot: the program no longer runs when it is searched");
+  return usage("--snapshot does not work with --at-exit: the program has ended by then");
 }
 
 Result<void> refuse_calls(const Draft& draft) {

@@ -67,6 +67,8 @@ Result<void> read_format(Draft& draft);
 
 // Parses a time such as 10, 0.5, 500ms, 10s, 5m or 1h. (read_values.cpp)
 Result<std::chrono::milliseconds> read_interval(std::string_view text);
+// The same for an option that a pid may follow by mistake: from 100 on, it needs a unit.
+Result<std::chrono::milliseconds> read_interval_with_unit(std::string_view text);
 
 // Refuses options that contradict each other. (contradictions.cpp)
 Result<void> refuse_contradictions(const Draft& draft);

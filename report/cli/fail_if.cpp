@@ -53,7 +53,8 @@ Error wrong(std::string_view why) {
           fmt::format("{}; write it as 'count(TYPE) > 100', 'bytes(TYPE) > 10M', "
                       "'retained(TYPE) > 1G', with --diff also 'growth(TYPE) > 0' or "
                       "'growth_bytes(TYPE) > 1M', with --leaks 'leaked(TYPE) > 0' or "
-                      "'leaked_bytes(TYPE) > 1M', with --diagnose 'found'",
+                      "'leaked_bytes(TYPE) > 1M', with --diagnose 'found', "
+                      "with --stacks 'deadlock'",
                       why)};
 }
 
@@ -100,8 +101,9 @@ Result<FailIf> parse_fail_if(std::string_view text) {
   FailIf condition;
   condition.text = std::string(text);
   std::string_view rest = without_spaces(text);
-  if (without_trailing_spaces(rest) == "found") {
-    condition.what = FailIf::What::Found;
+  const std::string_view word = without_trailing_spaces(rest);
+  if (word == "found" || word == "deadlock") {
+    condition.what = word == "found" ? FailIf::What::Found : FailIf::What::Deadlock;
     return condition;
   }
   const auto what = take_word(rest);
@@ -145,7 +147,8 @@ std::int64_t measure(const FailIf& condition, const analyze::Difference& differe
       case FailIf::What::Retained:
       case FailIf::What::Leaked:
       case FailIf::What::LeakedBytes:
-      case FailIf::What::Found: break;
+      case FailIf::What::Found:
+      case FailIf::What::Deadlock: break;
     }
   }
   return sum;

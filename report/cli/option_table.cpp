@@ -15,6 +15,8 @@ constexpr Reports kTables{Report::Count, Report::Sizes,   Report::Diff,
                           Report::Watch, Report::Strings, Report::Trace};
 constexpr Reports kGates{Report::Snapshot, Report::Count, Report::Sizes,   Report::Diff,
                          Report::Watch,    Report::Leaks, Report::Diagnose};
+constexpr Reports kConditions{Report::Snapshot, Report::Count, Report::Sizes,    Report::Diff,
+                              Report::Watch,    Report::Leaks, Report::Diagnose, Report::Stacks};
 constexpr Reports kOfHeaps = Reports::all().without(
     {Report::Stacks, Report::Check, Report::Call, Report::Ruby, Report::Trace});
 constexpr Reports kCopies{Report::Call, Report::Ruby, Report::Inject};
@@ -223,9 +225,9 @@ const std::array kOptions{
               .help = "exit with status 10 if EXPR is true: 'count(User) > 1000'; also bytes(TYPE) "
                       "and retained(TYPE); with --diff and --watch, growth(TYPE) and "
                       "growth_bytes(TYPE), with --leaks, leaked(TYPE) and leaked_bytes(TYPE), with "
-                      "--diagnose, found; may be repeated",
+                      "--diagnose, found; with --stacks, deadlock; may be repeated",
               .read = add<parse_fail_if, &Options::fail_if>,
-              .reports = kGates,
+              .reports = kConditions,
               .may_repeat = true},
     OptionRow{.name = "allow-missing",
               .group = Group::Rows,
@@ -237,7 +239,7 @@ const std::array kOptions{
               .argument = "TIME",
               .group = Group::Rows,
               .help = "look twice, TIME apart (2s), and show only what is leaked both times",
-              .read = set<read_interval, &Options::leaks, &Leaks::confirm>,
+              .read = set<read_interval_with_unit, &Options::leaks, &Leaks::confirm>,
               .reports = Reports{Report::Leaks},
               .needs = Needs::Process},
     OptionRow{.name = "ignore",

@@ -96,8 +96,9 @@ Result<void> read_command(Draft& draft) {
   return {};
 }
 
-Error no_source(std::string_view report) {
+Error no_source(std::string_view report, const Options& options) {
   Error error = usage("no process and no file given");
+  if (options.leaks.confirm) return std::move(error).advise("heapattach leaks --confirm 2s PID");
   if (report == "snapshot") return std::move(error).advise("heapattach [REPORT] SOURCE");
   const ReportRow& row = *find_report(report);
   return std::move(error).advise(fmt::format(
@@ -122,7 +123,7 @@ Result<void> read_sources(Draft& draft, std::string_view report_name) {
     sources.erase(sources.begin());
   }
   sources.insert(sources.end(), draft.trees.begin(), draft.trees.end());
-  if (sources.empty() && options.name.empty()) return no_source(report_name);
+  if (sources.empty() && options.name.empty()) return no_source(report_name, options);
   const bool may_be_file = sources.size() == 1 && draft.pids.empty() && draft.trees.empty();
   for (const std::string& text : sources) {
     Source source = HA_TRY(read_one_source(text, may_be_file));

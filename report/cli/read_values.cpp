@@ -27,7 +27,8 @@ Result<std::chrono::milliseconds> read_time(std::string_view text, double unit_m
   double value = 0;
   const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = failure == std::errc{} && rest == text.data() + text.size();
-  if (!is_number || !(value > 0) || value * unit_ms > kMostMs) return usage("not a time above 0");
+  if (!is_number || !(value > 0) || value * unit_ms > kMostMs)
+    return usage("not a time, such as 500ms, 10s or 5m");
   return std::chrono::milliseconds(
       std::max<std::int64_t>(1, static_cast<std::int64_t>(value * unit_ms)));
 }
@@ -42,6 +43,14 @@ Result<std::chrono::milliseconds> read_interval(std::string_view text) {
     return read_time(text.substr(0, text.size() - unit.size()), milliseconds);
   }
   return read_time(text, 1000);
+}
+
+Result<std::chrono::milliseconds> read_interval_with_unit(std::string_view text) {
+  constexpr std::chrono::seconds kMostWithoutUnit{100};
+  const auto time = HA_TRY(read_interval(text));
+  const bool has_unit = !text.empty() && std::string_view("msh").find(text.back()) != text.npos;
+  if (has_unit || time < kMostWithoutUnit) return time;
+  return usage(fmt::format("a time such as 2s is needed; {} looks like a process id", text));
 }
 
 Result<std::size_t> read_number(const std::string& value, std::size_t least) {
@@ -116,7 +125,8 @@ Result<std::size_t> read_value_bytes(const std::string& value) {
 }
 
 Result<bool> read_redact(const std::string& value) {
-  if (value != "full") return usage("it can only be full; values are shown only with --values");
+  if (value != "full")
+    return usage("the only value is full; without --values, no values are shown");
   return true;
 }
 

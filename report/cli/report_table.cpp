@@ -93,7 +93,7 @@ const std::array kReports{
               .help = "what threads and fibers are waiting for, and why a process hangs",
               .more = "Works for any program, with or without a collector, and for core files and "
                       "saved snapshots. If a problem was found, the first line states it.",
-              .examples = {"stacks 4711", "stacks --brief heap.jsonl.gz"},
+              .examples = {"stacks 4711", "stacks --fail-if deadlock 4711"},
               .written = "stacks are",
               .writers = writes<&Format::stacks>,
               .answer = run_stacks},

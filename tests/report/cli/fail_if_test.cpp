@@ -54,6 +54,12 @@ TEST_CASE("growth is negative if there is less, and counts are those of the last
   CHECK(held_by_growth("bytes(Job) == 100"));
 }
 
+TEST_CASE("a condition may be one word") {
+  CHECK(parse_fail_if(" deadlock ")->what == FailIf::What::Deadlock);
+  CHECK(parse_fail_if("found")->is_a_word());
+  CHECK_FALSE(parse_fail_if("deadlocks"));
+}
+
 TEST_CASE("an invalid condition is refused with an example") {
   for (const char* text :
        {"", "count", "count(", "count()", "count( ) > 1", "count(A > 1", "count(A) 1", "count(A) >",

@@ -117,8 +117,8 @@ TEST_CASE("a file with an unsupported extension is refused with a list of the su
   CHECK(wrong({"1", "-o", "x.unknown"}).find(".jsonl, .ndjson, .json, .html, .heapsnapshot") !=
         std::string::npos);
   CHECK(wrong({"1", "-o", "x.txt"}).find("a snapshot is not written as .txt") != std::string::npos);
-  const std::vector<std::string_view> reports = {"--suspects", "--stacks", "--check",   "--summary",
-                                                 "--strings",  "--count",  "--watch=1s"};
+  const std::vector<std::string_view> reports = {"--suspects", "--check", "--summary",
+                                                 "--strings",  "--count", "--watch=1s"};
   for (const std::string_view report : reports) {
     CAPTURE(report);
     const std::string refused = wrong({report.data(), "1", "-o", "y.html"});
@@ -160,6 +160,11 @@ TEST_CASE("a usage error is reported in one message") {
   wrong({"--watch", "1s", "--tree", "1"});
   wrong({"--tree", "x"});
   wrong({"--nonsense", "1"});
+  CHECK(good({"leaks", "--confirm", "2s", "4711"}).pid == 4711);
+  CHECK(good({"leaks", "--confirm", "2", "4711"}).pid == 4711);
+  CHECK(wrong({"leaks", "--confirm", "4711", "4712"}).find("looks like a process id") !=
+        std::string::npos);
+  CHECK(wrong({"leaks", "--confirm", "42"}).find("leaks --confirm 2s PID") != std::string::npos);
   wrong({"--sizes", "--count", "1"});
   wrong({"--sort", "retained", "--count", "1"});
   wrong({"--why", "A", "--count", "1"});
@@ -173,6 +178,11 @@ TEST_CASE("a usage error is reported in one message") {
   wrong({"--sort", "colour", "--count", "1"});
   wrong({"--min-bytes", "99999999999G", "--count", "1"});
   wrong({"--fail-if", "objects > 1", "1"});
+  CHECK(good({"stacks", "--fail-if", "deadlock", "1"}).fail_if.size() == 1);
+  CHECK(wrong({"stacks", "--fail-if", "count(A) > 1", "1"}).find("--stacks is deadlock") !=
+        std::string::npos);
+  CHECK(wrong({"count", "--fail-if", "deadlock", "1"}).find("--stacks") != std::string::npos);
+  CHECK(wrong({"diagnose", "--fail-if", "deadlock", "1"}).find("found") != std::string::npos);
   wrong({"--color", "red", "1"});
   CHECK(wrong({"--snapshot", "clone", "heap.jsonl"}).find("live process") != std::string::npos);
   CHECK(wrong({"-f", "gcfull", "1"}).find("--values") != std::string::npos);

@@ -52,6 +52,30 @@ class Runner {
 
 }  // namespace
 
+TEST_CASE("stacks end with status 10 on --fail-if deadlock if there is one") {
+  const auto run = [](std::vector<stacks::Statement> findings, bool is_partial) {
+    TemporaryDirectory directory;
+    Options options;
+    options.report = Report::Stacks;
+    options.output = directory.file("stacks");
+    options.format = find_format("table");
+    options.fail_if = {*parse_fail_if("deadlock")};
+    stacks::StackReport report;
+    report.findings = std::move(findings);
+    report.is_partial = is_partial;
+    Console::Settings silent;
+    silent.fd = -1;
+    Console console(silent);
+    Sources sources;
+    sources.stacks = [&](const auto&, const auto&, auto&) { return report; };
+    return run_report(options, sources, console);
+  };
+  CHECK(run({{stacks::StatementKind::Deadlock, "deadlock: two"}}, false) == ExitStatus::FailIfHeld);
+  CHECK(run({{stacks::StatementKind::Deadlock, "deadlock: two"}}, true) == ExitStatus::FailIfHeld);
+  CHECK(run({{stacks::StatementKind::LostLock, "thread 1 waits"}}, false) == ExitStatus::Complete);
+  CHECK(run({}, true) == ExitStatus::Partial);
+}
+
 TEST_CASE("a run writes the requested report") {
   Runner runner;
   SUBCASE("a snapshot") {
