@@ -398,12 +398,24 @@ class SuspectFinder {
       text = fmt::format("a {} of {} keeps {}", suspect.is_tree ? "tree" : "list",
                          many_named(suspect.objects, name_of(suspect.object)), much);
     }
-    if (suspect.within) text = "of it, " + text;
+    if (suspect.within) text = "within it, " + text;
     if (suspect.gathered && suspect.gathered->objects > 1) {
-      text += ": through " +
+      text += ": " + majority_in(suspect) + "through " +
               many_named(suspect.gathered->objects, snapshot_.types[suspect.gathered->type].name);
     }
     return text;
+  }
+
+  // "mostly 9000 char[], ": the type with half of the bytes or more, if that is neither the type
+  // directly below nor the suspect itself.
+  [[nodiscard]] std::string majority_in(const Suspect& suspect) const {
+    if (suspect.contents.empty()) return {};
+    const Content& largest = suspect.contents.front();
+    const std::string& name = snapshot_.types[largest.type].name;
+    const bool is_named = name == snapshot_.types[suspect.gathered->type].name ||
+                          name == name_of(suspect.object) || name == name_of(suspect.named);
+    if (is_named || largest.bytes < suspect.named_retains / 2) return {};
+    return fmt::format("mostly {}, ", many_named(largest.objects, name));
   }
 
   const Snapshot& snapshot_;

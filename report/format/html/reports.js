@@ -4,7 +4,7 @@
 /** A sentence with its bytes and counts in readable form. */
 function humanized(sentence) {
   return sentence.replace(/\b(\d+) bytes\b/g, (_, bytes) => size(Number(bytes)))
-    .replace(/(^|through |list of )(\d+)(?= )/g, (_, before, number) => before + count(Number(number)));
+    .replace(/(^|mostly |through |list of )(\d+)(?= )/g, (_, before, number) => before + count(Number(number)));
 }
 
 /** Without those within another: they are parts of it. */

@@ -187,6 +187,28 @@ TEST_CASE("an object of which only the size is known is called a block") {
         "48 bytes");
 }
 
+TEST_CASE("a suspect names what has most of its bytes, and through what it has it") {
+  SnapshotBuilder build;
+  const auto list = build.type("List");
+  const auto job = build.type("Job");
+  const auto text = build.type("Text");
+  std::vector<std::pair<std::uint32_t, snapshot::ObjectIndex>> jobs;
+  for (std::uint32_t i = 0; i < 10; ++i) jobs.emplace_back(8 * i, 1 + i);
+  build.object(0x1000, list, 96, jobs);
+  for (std::uint32_t i = 0; i < 10; ++i) build.object(0x2000 + 32 * i, job, 32, {{8, 11 + i}});
+  std::uint32_t bytes = 4096;
+  SUBCASE("one type has most") {}
+  SUBCASE("none has most") {
+    bytes = 16;
+  }
+  for (std::uint32_t i = 0; i < 10; ++i) build.object(0x10000 + 0x1000 * i, text, bytes);
+  build.snapshot.roots.emplace_back().symbol = "LIST";
+  const std::string sentence = analyze::find_suspects(build.snapshot).found.at(0).sentence;
+  INFO(sentence);
+  CHECK(sentence.ends_with(bytes == 4096 ? "live bytes: mostly 10 Text, through 10 Job"
+                                         : "live bytes: through 10 Job"));
+}
+
 TEST_CASE("a small heap is called small first, and a large one is not") {
   SnapshotBuilder build;
   const auto page = build.type("Page");
@@ -239,10 +261,11 @@ TEST_CASE("a suspect within another is reported there, as a part of it") {
   CHECK(suspects.found[0].sentence.starts_with("one game::World keeps 10160 bytes, 100 %"));
   CHECK(suspects.found[1].within == 0);
   CHECK(suspects.found[1].part == "game::World.log's buffer");
-  CHECK(suspects.found[1].sentence.starts_with("of it, game::World.log's buffer keeps 7200 bytes"));
+  CHECK(suspects.found[1].sentence.starts_with(
+      "within it, game::World.log's buffer keeps 7200 bytes"));
   const std::string text = format_suspects_text(snapshot, suspects, {});
   CHECK(text.find("\n1. one game::World keeps") != std::string::npos);
-  CHECK(text.find("\n    of it, game::World.log's buffer keeps") != std::string::npos);
+  CHECK(text.find("\n    within it, game::World.log's buffer keeps") != std::string::npos);
   CHECK(text.find("\n          log._M_impl._M_start → 0x2000 (buffer of") != std::string::npos);
   CHECK(text.find("1 object retains a tenth or more") != std::string::npos);
   CHECK(text.find("2.") == std::string::npos);
