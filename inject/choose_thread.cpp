@@ -89,7 +89,8 @@ std::optional<std::string_view> objection_to(const Candidate& candidate) {
   const RawRegisters& at = candidate.registers;
   if (!runs_64_bit_code(at)) return "it runs 32-bit code";
   if (candidate.is_filtered) {
-    return "a seccomp filter applies to it, which may kill it for a call that it never makes";
+    return "a seccomp filter applies to it, which may kill it for a system call that heapattach "
+           "makes";
   }
   if (candidate.is_dispatched) return kDispatchedCalls;
   if (is_single_stepping(at)) return "it single-steps itself";

@@ -250,7 +250,7 @@ Result<void> Clone::end() {
   const Process clone = *std::exchange(process_, std::nullopt);
   if (!kill_and_wait(clone)) {
     return Error{ErrorKind::Timeout,
-                 fmt::format("the clone {} does not end; it can be killed", clone.pid())};
+                 fmt::format("the clone {} does not end; kill -9 ends it", clone.pid())};
   }
   const auto control = PtraceControl::open(*target_);
   auto reaped = control ? clear_leftovers(*target_, **control, deadline_, {number_})

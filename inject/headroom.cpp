@@ -116,7 +116,7 @@ std::optional<std::string> obstacle_to_clone(const CloneFacts& facts,
     return "it shares its memory with its parent, as between vfork and execve";
   }
   if (facts.makes_namespaces) {
-    return "its next child would be the first process of a new pid namespace, and end it";
+    return "its next child would be process 1 of a new pid namespace, which ends with that process";
   }
   if (facts.has_userfaults) {
     return "some of its memory comes from a userfaultfd, which a copy would not have, and copying "

@@ -174,7 +174,8 @@ class Clearing {
     const CallResult got = HA_TRY(make_call(control_, thread, call));
     // ECHILD: the target has reaped it by itself.
     if (got.value == number || got.value == -ECHILD) return {};
-    return Error{ErrorKind::Os, fmt::format("wait4({}) in the target gave {}", number, got.value)};
+    return Error{ErrorKind::Os,
+                 fmt::format("wait4({}) in the target returned {}", number, got.value)};
   }
 
   const Process& target_;

@@ -68,7 +68,7 @@ Result<uid_t> file_owner(const Process& process, pid_t tid) {
     const auto parsed = std::from_chars(last.data(), last.data() + last.size(), owner);
     if (parsed.ec == std::errc()) return owner;
   }
-  return Error{ErrorKind::Malformed, fmt::format("task/{}/status names no user", tid)};
+  return Error{ErrorKind::Malformed, fmt::format("task/{}/status has no user id", tid)};
 }
 
 Result<Fd> open_without_rights(const Process& process, int number) {

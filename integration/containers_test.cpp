@@ -131,7 +131,7 @@ TEST_CASE("a program in a container is read like any other, by root and by its o
     if (boxed.pid == 0) return;
     const ToolRun stacks = boxed.look({"--stacks"});
     CHECK_MESSAGE(has_all_names(stacks), stacks.output, stacks.errors);
-    CHECK(contains(stacks.output, "in its own namespace thread 1\n"));
+    CHECK(contains(stacks.output, "thread 1 in its own pid namespace\n"));
     const ToolRun count = boxed.look({"-q", "--count"});
     CHECK_MESSAGE(has_all_types(count), count.output, count.errors);
     CHECK(harm_done_to(boxed.pid) == "");

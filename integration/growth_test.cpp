@@ -130,7 +130,7 @@ TEST_CASE(
   CHECK(number_of(run.output, "Product", "grown_objects") == kLeaked + 50);
   const ToolRun table = run_tool(all);
   CHECK(table.status == 0);
-  CHECK(table.output.find("kept: objects that came between 1 and 2") != std::string::npos);
+  CHECK(table.output.find("kept: objects that are new in 2") != std::string::npos);
   CHECK(harm_done_to(target.pid()) == "");
 }
 

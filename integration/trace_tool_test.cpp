@@ -278,7 +278,7 @@ TEST_CASE("what a trace calls in use is what the program can still reach at its 
       });
   INFO(run.errors);
   const Table table(run);
-  CHECK(run.errors.find("of the trace are dead in the heap") != std::string::npos);
+  CHECK(run.errors.find("of the trace are unreachable in the heap") != std::string::npos);
   CHECK(run.errors.find("no collection ran") == std::string::npos);
   // Words that look like an address keep a few more, and so does each release that was lost.
   constexpr std::uint64_t kMore = 40;

@@ -82,7 +82,7 @@ class Reader {
     elf_prstatus status{};
     if (!copy_out(body, 0, status)) return fault("a thread's registers are cut off");
     const pid_t tid = status.pr_pid;
-    if (tid <= 0) return fault(fmt::format("a thread has the number {}", tid));
+    if (tid <= 0) return fault(fmt::format("a thread has the invalid id {}", tid));
     RawRegisters raw;
     static_assert(sizeof raw == sizeof status.pr_reg);
     std::memcpy(&raw, &status.pr_reg, sizeof raw);
@@ -142,7 +142,9 @@ class Reader {
                 std::uint64_t page,
                 std::string_view name) {
     if (start >= stop || stop > kAddressEnd || pages > INT64_MAX / page) {
-      return fault(fmt::format("a part of {} is mapped from {:#x} to {:#x}", name, start, stop));
+      return fault(
+          fmt::format("its list of mapped files has {} at an invalid place, {:#x} to {:#x}", name,
+                      start, stop));
     }
     notes_.files.push_back({{RemoteAddr{start}, stop - start}, pages * page, std::string(name)});
   }

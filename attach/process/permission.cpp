@@ -72,7 +72,7 @@ Error explain_denied(const AccessFacts& facts) {
   if (facts.has_capability && !facts.has_same_user_namespace) {
     return denied(
         "the target is in another user namespace, where our CAP_SYS_PTRACE does not count",
-        "as root of the namespace that contains it");
+        "running as root of the namespace that contains it");
   }
   if (facts.has_capability) {
     return denied(
@@ -146,7 +146,7 @@ Error traced_by(pid_t tracer) {
       ErrorKind::Traced,
       fmt::format("process {} ({}) traces it already", tracer, name ? *name : std::string("?")),
       EPERM}
-      .advise("end that first, or --snapshot read");
+      .advise("--snapshot read, or end that process first");
 }
 
 Result<void> check_may_trace(const Process& process) {

@@ -47,7 +47,7 @@ Result<Fd> open_directory(pid_t pid) {
                              "belongs to another pid namespace",
                              pid),
                  EPERM}
-        .advise(::geteuid() == 0 ? "in the pid namespace of the target"
+        .advise(::geteuid() == 0 ? "running in the pid namespace of the target"
                                  : "run as root, or as the target's user");
   }
   return Error{ErrorKind::Gone, fmt::format("there is no process {}", pid), ESRCH};

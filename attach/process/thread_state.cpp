@@ -23,7 +23,7 @@ Result<std::uint64_t> stat_field(std::string_view stat, int number) {
   std::uint64_t value = 0;
   const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), value);
   if (parsed.ec == std::errc()) return value;
-  return Error{ErrorKind::Malformed, fmt::format("stat has no field {}", number)};
+  return Error{ErrorKind::Malformed, fmt::format("the kernel's stat file has no field {}", number)};
 }
 
 Result<ThreadState> parse_thread_state(std::string_view stat) {
@@ -31,7 +31,7 @@ Result<ThreadState> parse_thread_state(std::string_view stat) {
   const std::size_t name_end = stat.rfind(')');
   if (name_begin == std::string_view::npos || name_end == std::string_view::npos ||
       name_end < name_begin || name_end + 3 >= stat.size() || stat[name_end + 1] != ' ') {
-    return Error{ErrorKind::Malformed, "stat has no name and state"};
+    return Error{ErrorKind::Malformed, "the kernel's stat file has no name and state"};
   }
   ThreadState state;
   state.name = stat.substr(name_begin + 1, name_end - name_begin - 1);

@@ -37,7 +37,8 @@ struct Answer {
   std::array<char, kLongestMessage> message{};
 };
 
-// Of the confined process.
+// The confined process asks its broker through this socket, and waits for answers until
+// `answers_by`.
 int broker_socket = -1;
 Deadline answers_by;
 

@@ -60,7 +60,7 @@ Result<void> FedWorker::take_all(std::span<std::byte> to) {
     if (count < 0) return os_error("reading from the worker", os_errno);
     if (count == 0) {
       HA_TRY(finish());  // why it ended
-      return Error{ErrorKind::Malformed, "the worker returned too little"};
+      return Error{ErrorKind::Malformed, "the worker's answer is too short"};
     }
     to = to.subspan(static_cast<std::size_t>(count));
   }

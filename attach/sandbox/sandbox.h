@@ -16,7 +16,8 @@ namespace heapattach {
 // Limits on the work in a sandbox.
 struct SandboxLimits {
   std::chrono::milliseconds time{60'000};
-  // Of the whole run. A worker that run_sandboxed() starts gets at most a third of what is left.
+  // When the whole run must end. A worker that run_sandboxed() starts gets at most a third of the
+  // time left.
   Deadline deadline{};
   std::uint64_t memory_bytes = std::uint64_t{4} << 30;  // in addition to what is mapped now
   std::uint64_t output_bytes = std::uint64_t{1} << 30;

@@ -171,7 +171,7 @@ Result<void> ExitStop::wait() {
     HA_TRY(check_ending_signals());
     if (got > 0) take_event(got, status);
     if (status_) {
-      return Error{ErrorKind::Gone, fmt::format("the program {} before it could be looked at",
+      return Error{ErrorKind::Gone, fmt::format("the program {} before it could be examined",
                                                 describe_end(*status_))};
     }
     if (got > 0) {

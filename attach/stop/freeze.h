@@ -42,8 +42,8 @@ struct FreezeOptions {
   std::chrono::milliseconds thread_deadline{500};  // for each thread to stop
   std::chrono::milliseconds budget =
       kLongestFreeze;  // for the whole freeze; the work must respect it too
-  // Of the whole run. Waiting until another heapattach has released the process takes at most half
-  // of what is left.
+  // When the whole run must end. Waiting until another heapattach has released the process takes at
+  // most half of the time left.
   Deadline deadline{};
   bool rewind = true;  // restart calls without a timeout that the stop interrupted
   // `work` only reads and runs on a separate thread. If it exceeds the budget, the target is

@@ -30,8 +30,8 @@ Result<CallFrame> make_call_frame(const RawRegisters& found,
   }
   if (text_bytes > kMostTextBytes) {
     return Error{ErrorKind::Impossible,
-                 fmt::format("the texts take {} bytes, and at most {} can be passed", text_bytes,
-                             kMostTextBytes)};
+                 fmt::format("the string arguments take {} bytes, and at most {} can be passed",
+                             text_bytes, kMostTextBytes)};
   }
   const std::uint64_t texts = align_down(found.rsp - text_bytes, kStackAlignment);
   const std::size_t on_stack =

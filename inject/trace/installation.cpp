@@ -158,7 +158,7 @@ class Installer {
     HA_TRY(fix_size(*file_, bytes));
     // Allocates all pages now: the target's writes must not run out of memory later.
     const int failure = posix_fallocate(file_->get(), 0, static_cast<off_t>(bytes));
-    if (failure != 0) return os_error("making the ring", failure);
+    if (failure != 0) return os_error("making the buffer of the trace", failure);
     made_.ring_ = HA_TRY(Ring::map(*file_, kBlobCodeBytes, options_.ring_bytes));
     return {};
   }
@@ -183,7 +183,7 @@ class Installer {
   // Checks that the program has not closed our descriptor.
   [[nodiscard]] Result<void> check_file() const {
     if (is_still_there(target_, number_, *file_)) return {};
-    return impossible("the program has closed our descriptor meanwhile");
+    return impossible("the program has since closed the recorder's descriptor");
   }
 
   // The room that was chosen while the target ran may be taken now.
@@ -214,7 +214,8 @@ class Installer {
       });
     };
     is_in_the_way_ = is_taken(plan_.code()) || is_taken(plan_.ring());
-    if (is_in_the_way_) return impossible("the program maps memory where ours should be");
+    if (is_in_the_way_)
+      return impossible("the program has mapped memory where the recorder should be");
     InTarget target = HA_TRY(InTarget::borrow(control_, target_, map_, view));
     HA_TRY(map_blob(target, plan_, number_));
     HA_TRY(check_mapped(target, target_, plan_, *file_));
@@ -286,7 +287,7 @@ class Installer {
   }
 
   Result<void> change_entries(const FrozenView& view) {
-    if (view.threads.empty()) return Error{ErrorKind::Gone, "it has no thread"};
+    if (view.threads.empty()) return Error{ErrorKind::Gone, "all its threads have exited"};
     HA_TRY(check_bytes(view));
     // The target may have made such a process since our last look.
     if (const auto other = sharers_.find()) {
@@ -297,7 +298,7 @@ class Installer {
     const BlobHead& head = plan_.head;
     if (head.event_variable != 0) {
       if (HA_TRY(event_handler(wanted_, control_.memory())) != plan_.handler) {
-        return impossible("the program has changed its handler of collection events meanwhile");
+        return impossible("the program has since changed its handler of collection events");
       }
       const std::uint64_t handler = head.base + head.handler;
       HA_TRY(control_.write(tid, RemoteAddr{head.event_variable},

@@ -19,7 +19,7 @@ namespace heapattach::trace {
 
 namespace {
 
-constexpr const char* kAdvice = "--count and --watch, which change no code of the process";
+constexpr const char* kAdvice = "--count and --watch, which do not change the code of the process";
 constexpr std::byte kReturn{0xc3};
 
 // An instruction of the collector that only returns, after what is changed for the trace; 0 if
@@ -79,7 +79,7 @@ class Planner {
     mappings.push_back(std::move(ours));
     std::ranges::sort(mappings, {}, [](const Mapping& mapping) { return mapping.range.start; });
     const auto ring = find_room(MemoryMap(std::move(mappings)), plan_.ring().bytes, {});
-    if (!ring) return impossible("there is no room for the ring");
+    if (!ring) return impossible("there is no room for the buffer of the trace");
     plan_.head.ring = ring->value;
     return {};
   }
@@ -116,7 +116,8 @@ class Planner {
       const std::size_t number = entry->size_is_second ? kAllocationHooks - 1
                                  : entry->leads_on     ? --leading
                                                        : next++;
-      if (next > leading) return impossible("the collector has too many entries");
+      if (next > leading)
+        return impossible("the collector has more allocation functions than a trace can follow");
       if (entry->is_led && !entry->leads_on) plan_.head.led |= std::uint64_t{1} << number;
       HA_TRY(plan_jump(disassembler, *entry, number));
     }
@@ -130,7 +131,8 @@ class Planner {
     auto moved = move_entry(disassembler, entry.code, entry.at, base + head.trampoline[number]);
     if (!moved) return std::move(moved).error().context(entry.name).advise(kAdvice);
     if (entry.at.value % page_bytes() > page_bytes() - kJumpBytes) {
-      return impossible(fmt::format("{}: its first bytes are on two pages", entry.name));
+      return impossible(
+          fmt::format("{}: its first instructions cross a page boundary", entry.name));
     }
     std::copy(moved->code.begin(), moved->code.end(),
               plan_.image.begin() + static_cast<std::ptrdiff_t>(head.trampoline[number]));

@@ -103,7 +103,7 @@ class Removal {
       if (is_ours(target_, file)) remains.files.push_back(file);
     }
     if (!remains.is_any()) return std::optional(Removed{});
-    if (view_.threads.empty()) return Error{ErrorKind::Gone, "it has no thread"};
+    if (view_.threads.empty()) return Error{ErrorKind::Gone, "all its threads have exited"};
     if (remains.code.bytes != 0 && !remains.head) {
       return Error{
           ErrorKind::Impossible,
@@ -174,7 +174,8 @@ class Removal {
     }
     if (handler != head.program_handler && handler != 0) {
       why_stays_ =
-          "the program has since set another handler of collection events, which may call ours";
+          "the program has since set another handler of collection events, which may call the "
+          "recorder's";
     }
     return {};
   }
@@ -186,7 +187,7 @@ class Removal {
     const auto original = std::as_bytes(std::span(head.original[number])).first(kJumpBytes);
     if (std::equal(there.begin(), there.end(), original.begin())) return {};
     if (is_our_jump(head, number, there)) return control_.write(tid_, at, original);
-    why_stays_ = fmt::format("something else has changed the code at {} meanwhile", at);
+    why_stays_ = fmt::format("something else has since changed the code at {}", at);
     return {};
   }
 

@@ -27,13 +27,14 @@ Result<Ring> Ring::map(const Fd& file, std::uint64_t offset, std::uint64_t bytes
   const std::size_t whole = kRingHeadBytes + bytes;
   void* const room = mmap(nullptr, whole + bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   const int failure = errno;
-  if (room == MAP_FAILED) return os_error("reserving memory for the ring", failure);
+  if (room == MAP_FAILED) return os_error("reserving memory for the buffer of the trace", failure);
   Ring ring(static_cast<std::byte*>(room), bytes);
   const auto put = [&](std::size_t at, std::size_t count, std::uint64_t from) -> Result<void> {
     const void* const got = mmap(ring.begin_ + at, count, PROT_READ | PROT_WRITE,
                                  MAP_SHARED | MAP_FIXED, file.get(), static_cast<off_t>(from));
     const int why = errno;
-    return got == MAP_FAILED ? Result<void>(os_error("mapping the ring", why)) : Result<void>();
+    return got == MAP_FAILED ? Result<void>(os_error("mapping the buffer of the trace", why))
+                             : Result<void>();
   };
   HA_TRY(put(0, whole, offset));
   HA_TRY(put(whole, bytes, offset + kRingHeadBytes));

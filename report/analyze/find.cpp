@@ -75,14 +75,12 @@ Result<std::vector<ObjectIndex>> find_objects(const Snapshot& snapshot, const st
   const NamedType named = present.find(type);
   if (!named.name.empty()) return objects_of(snapshot, types_meant(snapshot, named.name));
   if (const NamedType absent = known.find(type); !absent.name.empty()) {
-    return Error{
-        ErrorKind::Malformed,
-        fmt::format("there is no object of type '{}' now, although the program has that type",
-                    absent.name)};
+    return Error{ErrorKind::Malformed,
+                 fmt::format("no object of type '{}' exists at the moment", absent.name)};
   }
   if (!snapshot.header.redacted.empty()) {
-    return Error{ErrorKind::Malformed, "there is no object of that type"}.advise(
-        "a name as it is in a redacted report");
+    return Error{ErrorKind::Malformed, "no object has that type"}.advise(
+        "the type's name in a redacted report");
   }
   return Error{ErrorKind::Malformed, named.problem};
 }

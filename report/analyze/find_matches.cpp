@@ -303,7 +303,7 @@ class Matcher {
         if (was_comparable_[at] || holds_[at].empty()) continue;
         return find_error(
             expression_.text, condition.column,
-            fmt::format("{} holds {} and is compared with {}", condition.path, holds_[at],
+            fmt::format("{} holds {}, but is compared with {}", condition.path, holds_[at],
                         condition.value.kind == Kind::Text ? "a text" : "a number"));
       }
     }
@@ -317,7 +317,7 @@ class Matcher {
     for (const auto& path : type.value_paths) names.insert(path);
     for (const auto& key : type.keys) names.insert(key.before + (key.unit == 0 ? "" : "…"));
     names.erase("");
-    if (names.empty()) return "no fields of it are known";
+    if (names.empty()) return "its fields are unknown";
     std::string text = "it has ";
     for (const std::string& name : names) text += (name == *names.begin() ? "" : ", ") + name;
     return text;

@@ -32,7 +32,7 @@ class KeptStack final : public MemoryReader {
                                               std::span<std::byte> into) const override {
     const std::uint64_t offset = from - from_;
     if (offset >= bytes_.size()) {
-      return Error{ErrorKind::Fault, fmt::format("{} was not kept", from)};
+      return Error{ErrorKind::Fault, fmt::format("{} was not copied", from)};
     }
     const auto count = std::min<std::size_t>(into.size(), bytes_.size() - offset);
     std::memcpy(into.data(), bytes_.data() + offset, count);

@@ -21,7 +21,7 @@ class Parser {
     const std::size_t open = text_.find('(');
     if (open == std::string_view::npos) return wrong("no '(' after a function's name");
     call.function = trimmed(text_.substr(0, open));
-    if (call.function.empty()) return wrong("no function's name before '('");
+    if (call.function.empty()) return wrong("no function name before '('");
     at_ = open + 1;
     if (!take(')')) HA_TRY(take_arguments(call.arguments));
     take(';');
@@ -73,16 +73,16 @@ class Parser {
       const char letter = text_[at_++];
       taken += letter == '\\' ? HA_TRY(take_escape()) : letter;
     }
-    if (at_ == text_.size()) return wrong("a text without its closing '\"'");
+    if (at_ == text_.size()) return wrong("a string without its closing '\"'");
     ++at_;
-    if (taken.find('\0') != std::string::npos) return wrong("a text cannot hold a zero byte");
+    if (taken.find('\0') != std::string::npos) return wrong("a string cannot contain a zero byte");
     return taken;
   }
 
   Result<char> take_escape() {
     constexpr std::string_view kLetters = "nrtabfv\\\"'e";
     constexpr std::string_view kMeanings = "\n\r\t\a\b\f\v\\\"'\x1b";
-    if (at_ == text_.size()) return wrong("a text that ends in '\\'");
+    if (at_ == text_.size()) return wrong("a string that ends in '\\'");
     const std::size_t which = kLetters.find(text_[at_]);
     if (which != std::string_view::npos) {
       ++at_;

@@ -41,8 +41,8 @@ Result<std::string> value_text(std::uint64_t value, Returns returns, const Memor
   if (value == 0) return std::string("null");
   auto text = string_at(memory, {value});
   if (text) return text;
-  return Error{ErrorKind::Os, fmt::format("what it returned, {:#x}, is not a string: {}", value,
-                                          text.error().message())}
+  return Error{ErrorKind::Os, fmt::format("the value {:#x}, which it returned, is not a string: {}",
+                                          value, text.error().message())}
       .advise("--returns long");
 }
 

@@ -203,7 +203,7 @@ class InProcess {
       case End::LeftAlone: break;
     }
     const std::string lock =
-        waits_for_lock(frames) ? "; it waits for a lock, perhaps of a thread that was held" : "";
+        waits_for_lock(frames) ? "; it waits for a lock, which a stopped thread may hold" : "";
     return fmt::format(
         "did not return in time and cannot be undone: thread {} continues in it in the process "
         "itself, and resumes its work when it returns{}; {} bytes of padding stay in use",

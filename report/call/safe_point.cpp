@@ -71,7 +71,7 @@ std::string in_what(Kind kind, const CodeName& code) {
     case Kind::Collector: return "it is in the collector" + name;
     case Kind::Allocator: return "it is in malloc or free" + name;
     case Kind::Loader: return "it is in the dynamic loader" + name;
-    case Kind::Library: return "it is in the middle of the C library" + name;
+    case Kind::Library: return "it is inside the C library" + name;
     case Kind::Program: break;
   }
   return "it runs" + name;

@@ -52,7 +52,7 @@ RemoteAddr StackCopies::end_of_stack(RemoteAddr at) const {
 
 Result<std::size_t> StackCopies::read_some(RemoteAddr from, std::span<std::byte> into) const {
   const Piece* piece = piece_with(from);
-  if (piece == nullptr) return Error{ErrorKind::Fault, fmt::format("{} was not kept", from)};
+  if (piece == nullptr) return Error{ErrorKind::Fault, fmt::format("{} was not copied", from)};
   const std::uint64_t offset = from - piece->range.start;
   const auto count = std::min<std::size_t>(into.size(), piece->bytes.size() - offset);
   std::memcpy(into.data(), piece->bytes.data() + offset, count);
@@ -69,7 +69,7 @@ Result<void> SafeThreads::copy(const FrozenView& view,
   for (const FrozenThread& thread : view.threads) {
     if (thread.state == 'T') {
       return Error{ErrorKind::Os,
-                   fmt::format("process {} is stopped, and nothing may run in it", process_.pid())}
+                   fmt::format("process {} is stopped, so nothing can run in it", process_.pid())}
           .advise("without --in-place");
     }
     const bool is_wanted = !only || *only == thread.tid;

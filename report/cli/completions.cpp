@@ -26,7 +26,7 @@ std::string words_of_formats() {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-// What a shell offers for an option's value. A word that begins with @ is the shell's own list.
+// The shell offers these words for an option's value. A word that begins with @ names a list.
 std::string words_of(std::string_view offers) {
   if (offers == "@format") return words_of_formats();
   if (offers != "@heap") return std::string(offers);

@@ -24,7 +24,7 @@ std::string_view advice_on_output(const Error& error) {
 
 std::string_view advice_on_target(const Error& error) {
   switch (error.kind) {
-    case ErrorKind::Gone: return "look for the process with ps";
+    case ErrorKind::Gone: return "pgrep -a NAME, which finds the pid";
     default: return {};
   }
 }

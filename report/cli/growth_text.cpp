@@ -11,7 +11,7 @@ void add_holders(std::span<const snapshot::Snapshot* const> snapshots,
                  snapshot::CountBy by,
                  GrowthReport& report) {
   if (!analyze::knows_holders(*snapshots.back())) {
-    report.origins.remarks.push_back("what holds the new objects is unknown: " +
+    report.origins.remarks.push_back("the holders of the new objects are unknown: " +
                                      report.sources.back().name + " has no references from roots");
     return;
   }

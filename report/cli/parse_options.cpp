@@ -210,7 +210,7 @@ Result<std::string> take_argument(const ReportRow& row, const Words& words, Draf
     return std::string(kUsualInterval);
   }
   if (draft.sources.size() < wanted) {
-    return usage(fmt::format("{} needs more", row.name))
+    return usage(fmt::format("{} needs {} and a source", row.name, row.argument))
         .advise(fmt::format("heapattach {} {} {}", row.name, row.argument, row.source));
   }
   std::string argument = std::move(draft.sources.front());

@@ -82,7 +82,7 @@ template <std::size_t Least>
   return read_number(value, Least);
 }
 
-// The values of --heap: each kind of heap, and what stands for several.
+// --heap accepts the key of each kind of heap, `auto`, and `both` for all kinds together.
 [[nodiscard]] const std::vector<Choice<snapshot::HeapChoice>>& heap_choices();
 [[nodiscard]] Result<snapshot::HeapChoice> read_heap(const std::string& value);
 

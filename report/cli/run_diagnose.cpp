@@ -24,7 +24,7 @@ Result<Answer> run_diagnose(Job& job) {
   const Options& options = job.options;
   DiagnosisReport report;
   report.evidence = HA_TRY(job.sources.diagnosis(options, job.deadline, job.console));
-  job.console.step("judging what was seen");
+  job.console.step("deciding on the verdict");
   report.verdict = diagnose::judge(report.evidence);
   report.is_one_of_several = options.is_one_of_several;
   if (const auto listed = listed_process(options.pid); listed && options.is_one_of_several) {

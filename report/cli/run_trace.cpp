@@ -115,7 +115,8 @@ Result<const snapshot::Snapshot*> mark_at_end(Job& job, trace::Trace& trace) {
   job.deadline = whole;
   const auto* const heap = HA_TRY(taken);
   const std::size_t ended = trace::end_unmarked(trace, *heap);
-  job.console.step(fmt::format("{} of the trace are dead in the heap", counted(ended, "sample")));
+  job.console.step(
+      fmt::format("{} of the trace are unreachable in the heap", counted(ended, "sample")));
   return heap;
 }
 

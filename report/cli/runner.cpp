@@ -97,8 +97,9 @@ bool lacks_roots(const snapshot::Snapshot& snapshot) {
 
 Answer answer_without_roots(const Job& job, const snapshot::Snapshot& snapshot) {
   Answer answer = answer_about(job, snapshot, {});
-  answer.remarks.push_back(fmt::format(
-      "what keeps objects alive is unknown: the snapshot has no roots ({})", snapshot.reason));
+  answer.remarks.push_back(
+      fmt::format("nothing shows what keeps objects alive, because the snapshot has no roots ({})",
+                  snapshot.reason));
   return answer;
 }
 

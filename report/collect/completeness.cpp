@@ -95,7 +95,7 @@ std::string misfits_of(const HeldHeap& held) {
                                 : fmt::format(", the first at {}: {}", held.index().misfits[0].at,
                                               held.index().misfits[0].what);
   return fmt::format(
-      "{} entries of the heap's index are impossible{}{}", held.index().skipped, first,
+      "{} entries of the heap's index are invalid{}{}", held.index().skipped, first,
       held.counters().collecting.value_or(false) ? "; a collection was running" : "");
 }
 

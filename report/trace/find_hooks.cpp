@@ -33,7 +33,7 @@ namespace heapattach::trace {
 
 namespace {
 
-constexpr const char* kAdvice = "--count and --watch, which change no code of the process";
+constexpr const char* kAdvice = "--count and --watch, which do not change the code of the process";
 constexpr std::uint64_t kMostFunction = 16384;
 constexpr std::uint64_t kMostCollector = std::uint64_t{4} << 20;
 constexpr int kDeepest = 4;

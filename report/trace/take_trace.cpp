@@ -333,11 +333,11 @@ class Tracing {
                        samples == 1 ? "" : "s"));
     };
     warn_of(counts.untracked, "tracking table full");
-    warn_of(counts.lost_ends, "the ring was full when objects died");
+    warn_of(counts.lost_ends, "the buffer was full when objects were freed");
     warn_of(recording.forgotten(), "a collection was missed");
     if (recording.impossible() != 0) {
       warn(
-          fmt::format("{} impossible records were left out: the program's memory may have been "
+          fmt::format("{} invalid records were left out: the program's memory may have been "
                       "changed",
                       recording.impossible()));
     }

@@ -123,8 +123,9 @@ Result<std::string> read_bounded(const Fd& file) {
     if (got < 0) return os_error("read", error);
     if (got == 0) return text;
     if (text.size() > kLargestFile) {
-      return Error{ErrorKind::Malformed,
-                   fmt::format("larger than {} MiB: no type information", kLargestFile >> 20U)};
+      return Error{
+          ErrorKind::Malformed,
+          fmt::format("larger than {} MiB: too large for type information", kLargestFile >> 20U)};
     }
   }
 }
@@ -134,7 +135,7 @@ Result<std::vector<TypeList>> read_open(const Fd& file, const Deadline& deadline
   if (::fstat(file.get(), &status) != 0) return os_error("fstat", errno);
   if (S_ISREG(status.st_mode) && status.st_size > off_t{kLargestFile}) {
     return Error{ErrorKind::Malformed,
-                 fmt::format("{} MiB large: no type information", status.st_size >> 20U)};
+                 fmt::format("{} MiB: too large for type information", status.st_size >> 20U)};
   }
   const std::string text = HA_TRY(read_bounded(file));
   if (has_no_rights()) return parse_type_lists(text);

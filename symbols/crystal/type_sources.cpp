@@ -52,7 +52,7 @@ class Comparison {
       // The list has each class that can have instances; but what looks like an id may not be one.
       if (!type.instance_bytes) return;
       ++absent_;
-      doubt(fmt::format("it has no class of id {}, which the program allocates", type.id));
+      doubt(fmt::format("it has no class with the id {}, which the program allocates", type.id));
       return;
     }
     if (!type.name.empty()) compare_name(type.id, type.name);
@@ -60,10 +60,10 @@ class Comparison {
     const Type& other = *listed->second;
     const auto bytes = other.instance_bytes ? other.instance_bytes : known_bytes(other.name);
     if (bytes && *bytes != *type.instance_bytes) {
-      doubt(fmt::format("instances of its type {}, {}, take {} bytes, and {} in the program",
+      doubt(fmt::format("instances of its type {} ({}) take {} bytes, but {} in the program",
                         type.id, other.name, *bytes, *type.instance_bytes));
     } else if (type.is_atomic.value_or(false) && known_bytes(other.name)) {
-      doubt(fmt::format("its type {}, {}, has no pointers in the program", type.id, other.name));
+      doubt(fmt::format("its type {} ({}) has no pointers in the program", type.id, other.name));
     } else if (bytes) {
       ++agreements_;
     }
@@ -82,8 +82,8 @@ class Comparison {
     if (!ids_.contains(name)) return;
     ++contradictions_;
     if (!contradiction_.empty()) return;
-    contradiction_ = fmt::format("type {} is {} in the program, and {} in the file", id, name,
-                                 other.empty() ? "no class" : other);
+    contradiction_ = fmt::format("type {} is {} in the program, but {} in the file", id, name,
+                                 other.empty() ? "not a class" : other);
   }
 
   void doubt(std::string text) {

@@ -239,7 +239,7 @@ TypeCache::TypeCache(std::string base, std::vector<std::string> below, TypeCache
     : base_(std::move(base)), below_(std::move(below)), limits_(limits) {}
 
 Result<TypeCache> TypeCache::of_user() {
-  if (has_no_rights()) return not_used("this process", "may open no files");
+  if (has_no_rights()) return not_used("this process", "must not open files");
   const char* const own = ::secure_getenv("XDG_CACHE_HOME");
   const char* const home = ::secure_getenv("HOME");
   // A relative path is invalid by the XDG base directory specification.
@@ -308,7 +308,7 @@ Result<void> TypeCache::store(const Entry& entry, std::span<const std::byte> mod
   const std::string head = head_of(entry.key, model);
   const std::uint64_t bytes = head.size() + model.size();
   if (bytes > std::min(limits_.most_file_bytes, limits_.most_bytes)) {
-    return not_used("the model", "is too large");
+    return not_used("the list of types", "is too large");
   }
   const Fd directory = HA_TRY(open_directory(true));
   HA_TRY(check_space(directory, bytes));

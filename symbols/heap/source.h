@@ -112,7 +112,8 @@ class Source {
                                 Contents& /*contents*/) {
     return CopyPlan{};
   }
-  // Fills the rest from the copy. Fails with Unsupported if there is no such heap.
+  // Reads the heap from the copy, and fills all of `contents` that plan() did not. It fails with
+  // Unsupported if there is no such heap.
   virtual Result<void> read(const Copied& copied, const Taken& taken, Contents& contents) = 0;
   // Traces the heap from `roots`, if its objects are not freed by hand.
   virtual LiveSet mark(Heap& heap,

@@ -59,14 +59,14 @@ void count_mapped(const Words& words, const Walked& walked, Account& account) {
 void check(const Account& account, std::vector<std::string>& problems) {
   for (const ArenaAccount& arena : account.arenas) {
     if (arena.walked == arena.system) continue;
-    problems.push_back(fmt::format("malloc has {} bytes in arena {:#x}, but {} were found",
+    problems.push_back(fmt::format("malloc counts {} bytes in arena {:#x}, and {} were found",
                                    arena.system, arena.at.value, arena.walked));
   }
   const std::uint64_t difference = account.mapped_bytes - account.counted_mapped_bytes;
   const bool is_drift = account.counts_drift && difference % 16 == 0;
   if (account.mapped_chunks != account.counted_mapped_chunks || (difference != 0 && !is_drift)) {
     problems.push_back(
-        fmt::format("malloc has {} mapped chunks of {} bytes, and {} of {} bytes were found",
+        fmt::format("malloc counts {} mapped chunks with {} bytes, and {} with {} bytes were found",
                     account.counted_mapped_chunks, account.counted_mapped_bytes,
                     account.mapped_chunks, account.mapped_bytes));
   }

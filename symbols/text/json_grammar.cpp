@@ -70,7 +70,7 @@ std::string_view decode_escape(const char*& at, const char* end, std::string& ou
     return {};
   }
   std::uint32_t unit = 0;
-  if (!read_unit(at, end, unit)) return "escape without four digits";
+  if (!read_unit(at, end, unit)) return "\\u without four hexadecimal digits";
   at += 4;
   std::uint32_t second = 0;
   const bool is_high = unit >= 0xd800 && unit < 0xdc00;

@@ -286,7 +286,7 @@ Result<std::vector<StackRecord>> walk_samples(const Modules& modules,
     }
   }
   if (found.size() == samples.size()) return found;
-  return Error{ErrorKind::Malformed, "the worker has not walked all stacks"};
+  return Error{ErrorKind::Malformed, "not all stacks were walked in time"};
 }
 
 Result<std::vector<CodePlaces>> find_places(const Modules& modules,

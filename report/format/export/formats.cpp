@@ -146,7 +146,7 @@ Result<void> check_exportable(const Format& format, const snapshot::Snapshot& sn
   constexpr std::string_view kSaved = "which a saved snapshot does not have";
   // The collector's own formats: pages of objects of one size.
   if (needs_contents(format) && snapshot.heaps.size() > 1) {
-    return Error{ErrorKind::Usage, fmt::format("-f {} has no room for {} objects", format.name,
+    return Error{ErrorKind::Usage, fmt::format("-f {} cannot hold {} objects", format.name,
                                                whose(snapshot.heaps.back().kind()))}
         .advise("--heap gc");
   }
@@ -157,7 +157,7 @@ Result<void> check_exportable(const Format& format, const snapshot::Snapshot& sn
       break;
     case ExportNeeds::Contents:
       if (snapshot.header.source == "gcgrph") {
-        return lacks(format, "all bytes of the objects, of which a GCGRPH dump has the pointers");
+        return lacks(format, "all bytes of the objects; a GCGRPH dump has only the pointers");
       }
       [[fallthrough]];
     case ExportNeeds::Words:

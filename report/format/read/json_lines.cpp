@@ -132,12 +132,12 @@ class Joiner {
     for (std::size_t piece = 0; piece < pieces_.all.size(); ++piece) {
       const Piece& here = pieces_.all[piece];
       if (has_end && here.first_record != 0) {
-        return broken(piece, here.first_record, "there is more after the end record");
+        return broken(piece, here.first_record, "unexpected text after the end record");
       }
       if (here.ends.empty()) continue;
       const auto& [end, line] = here.ends[0];
       if (line != here.last_record) {
-        return broken(piece, line + 1, "there is more after the end record");
+        return broken(piece, line + 1, "unexpected text after the end record");
       }
       has_end = true;
       end_ = end;
@@ -148,7 +148,7 @@ class Joiner {
     if (!has_end) {
       snapshot_.reason = fmt::format("the file ends early, at line {}", lines_);
     } else if (!snapshot_.complete && snapshot_.reason.empty()) {
-      snapshot_.reason = "the snapshot says so";
+      snapshot_.reason = "the snapshot is marked as partial";
     }
     return {};
   }

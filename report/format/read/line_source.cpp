@@ -100,7 +100,8 @@ Result<void> TextFile::look_at_packed() {
     unpacked_.append(bytes.data(), count);
   }
   if (const auto what = other_format(unpacked_); !what.empty()) {
-    return Error{ErrorKind::Malformed, fmt::format("{} contains, compressed, {}", name_, what)};
+    return Error{ErrorKind::Malformed,
+                 fmt::format("{} contains, in compressed form, {}", name_, what)};
   }
   return {};
 }

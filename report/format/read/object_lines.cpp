@@ -211,7 +211,7 @@ std::string ObjectLines::any_parts(JsonCursor& json) {
     if (kind) record.kind = *kind;
     return kind || json.fail("an unknown kind of object");
   });
-  if (!json.at_end()) return json.is_good() ? "there is more after the record" : json.error();
+  if (!json.at_end()) return json.is_good() ? "unexpected text after the record" : json.error();
   if (!has_type || record.bytes == 0) return "an object without type or bytes";
   record.type = names_.type(name_, block_, piece_.objects.size());
   const auto values_before = piece_.values.values.size();

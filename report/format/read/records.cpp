@@ -182,7 +182,7 @@ std::string Records::kind_of(std::string_view line, std::string& wrong) {
   json.object(
       [&](std::string_view key) { return key == "record" ? json.string(kind) : json.skip(); });
   if (!json.at_end()) {
-    wrong = json.is_good() ? "there is more after the record" : json.error();
+    wrong = json.is_good() ? "unexpected text after the record" : json.error();
     return {};
   }
   if (kind.empty()) wrong = "the key `record` is missing";

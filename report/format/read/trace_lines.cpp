@@ -104,11 +104,11 @@ std::string TraceRecords::read(std::string_view line) {
     if (kind.empty()) return "the key `record` is missing";
   }
   if (!has_header_ && kind != "trace") return "its first record is not `trace`";
-  if (has_end_) return "there is more after the end record";
+  if (has_end_) return "unexpected text after the end record";
   JsonCursor json(line);
   read_known(kind, json);
   if (!json.is_good()) return json.error();
-  return json.at_end() ? std::string() : "there is more after the record";
+  return json.at_end() ? std::string() : "unexpected text after the record";
 }
 
 void TraceRecords::read_known(std::string_view kind, JsonCursor& json) {
@@ -346,7 +346,7 @@ class TraceReader {
       header.complete = false;
       header.reason = fmt::format("the file ends early, at line {}", lines_);
     } else if (!header.complete && header.reason.empty()) {
-      header.reason = "the trace says so";
+      header.reason = "the trace is marked as partial";
     }
     const std::string wrong = header.complete ? records_.wrong_counts() : std::string();
     if (!wrong.empty()) return Error{ErrorKind::Malformed, fmt::format("{}: {}", name, wrong)};

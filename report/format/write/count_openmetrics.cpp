@@ -113,7 +113,7 @@ std::string format_count_openmetrics(const snapshot::CountTable& table) {
                 [](const Heap& heap) { return heap.heap_bytes; });
   out.add_heaps("one_heap_free_bytes", "Bytes of one heap in free blocks.",
                 [](const Heap& heap) { return heap.free_bytes; });
-  out.add("complete", "1 if the whole heap was read, 0 if the numbers are of a part.",
+  out.add("complete", "1 if the whole heap was read, 0 if only part of it was read.",
           table.complete ? 1 : 0);
   return std::move(out).end();
 }

@@ -55,7 +55,8 @@ std::vector<std::string> cut_lines(const analyze::Neighbourhood& found) {
                                 found.open_objects));
   }
   if (found.has_too_many_links) {
-    lines.push_back(fmt::format("after {} links, the most that can be drawn", analyze::kMostLinks));
+    lines.push_back(
+        fmt::format("cut off after {} links, the most that Mermaid draws", analyze::kMostLinks));
   }
   return lines;
 }

@@ -127,10 +127,10 @@ std::string legend(const GrowthReport& report) {
   }
   std::string out;
   if (report.has_kept()) {
-    out += "kept: objects that came between 1 and 2 and are still there in 3\n";
+    out += "kept: objects that are new in 2 and still exist in 3\n";
   }
   if (report.has_objects()) {
-    out += fmt::format("stayed: objects of 1 that are still there in {}\n", report.sources.size());
+    out += fmt::format("stayed: objects of 1 that still exist in {}\n", report.sources.size());
   }
   return out;
 }

@@ -226,7 +226,7 @@ class ObjectWriter {
       try {
         work();
       } catch (...) {
-        output_.fail({ErrorKind::Os, "a worker failed"});  // the others must not wait for it
+        output_.fail({ErrorKind::Os, "a worker thread failed"});  // the others must not wait for it
         throw;
       }
     });

@@ -8,7 +8,7 @@
 // `roots` groups leaks by the type of their root: an object that no other leaked object references,
 // or, with "cycle":true, one of a cycle that nothing outside references. Each leaked object counts
 // towards one root. `types` counts them by their own types. Left out unless they apply:
-// "unconfirmed_objects", which were out of reach at the second look only; "ignored_objects" and
+// "unconfirmed_objects", which were unreachable only at the second look; "ignored_objects" and
 // "ignored_bytes"; "program_end", such as "exited with status 1", of a program that was looked at
 // when it was about to exit; and "verdict":false with its "reason": then it is not known what
 // leaked, and all numbers are left out.

@@ -64,10 +64,10 @@ std::string plural(std::uint64_t count, std::string_view of, const TextStyle& st
 
 std::string first_line(const analyze::Leaks& found, const TextStyle& style) {
   if (found.objects == 0 && found.unconfirmed_objects > 0) {
-    return fmt::format("no leaks are confirmed: {}\n",
+    return fmt::format("no confirmed leaks: {}\n",
                        plural(found.unconfirmed_objects, "object", style) +
                            (found.unconfirmed_objects == 1 ? " was" : " were") +
-                           " out of reach at the second look only");
+                           " unreachable only at the second look");
   }
   if (found.objects == 0) {
     const std::uint64_t reached = found.allocated - found.ignored_objects;

@@ -111,7 +111,7 @@ std::uint64_t rounded(double amount) {
 std::vector<std::string> shortfalls_of(const trace::Header& header) {
   std::vector<std::string> texts;
   if (header.drops != 0) {
-    texts.push_back(fmt::format("partial: {} {} lost, so the figures are too small",
+    texts.push_back(fmt::format("partial: {} {} lost, so the figures are too low",
                                 counted(header.drops, "sample"),
                                 header.drops == 1 ? "was" : "were"));
   }

@@ -122,7 +122,7 @@ ThreadNotes notes_on(const StackReport& report, const ThreadSeen& thread) {
   ThreadNotes notes;
   if (thread.tid_in_target != 0 && thread.tid_in_target != thread.tid) {
     notes.about_itself.push_back(
-        fmt::format("in its own namespace thread {}", thread.tid_in_target));
+        fmt::format("thread {} in its own pid namespace", thread.tid_in_target));
   }
   if (!thread.ruby && thread.wait.thread) {
     notes.others.push_back(fmt::format("waits for a {} of {}", thread.awaited_kind,

@@ -109,11 +109,11 @@ TEST_CASE("an unknown field or type is an error with the column, not an empty re
   CHECK_FALSE(find_matches(snapshot, *parse_find("Sesion")).has_value());
   const auto kinds = find_matches(snapshot, *parse_find("Session[@hits == \"3\"]"));
   REQUIRE_FALSE(kinds.has_value());
-  CHECK(kinds.error().message().ends_with("@hits holds numbers and is compared with a text"));
+  CHECK(kinds.error().message().ends_with("@hits holds numbers, but is compared with a text"));
   const auto object = find_matches(snapshot, *parse_find("Session[@user > 5]"));
   REQUIRE_FALSE(object.has_value());
   CHECK(object.error().message().ends_with(
-      "@user holds other objects and is compared with a number"));
+      "@user holds other objects, but is compared with a number"));
   Snapshot without = sessions();
   without.values.clear();
   const auto refused = find_matches(without, *parse_find("Session[@hits == 3]"));

@@ -49,7 +49,7 @@ TEST_CASE("a thread in the program's own code, or waiting in a call from it, is 
   waiting.is_in_call = true;
   CHECK(waiting.objection().empty());
   waiting.is_in_call = false;
-  CHECK(waiting.objection().find("the middle of the C library") != std::string::npos);
+  CHECK(waiting.objection().find("inside the C library") != std::string::npos);
 }
 
 TEST_CASE("a thread with malloc, the loader or the collector on its stack is not at a safe point") {

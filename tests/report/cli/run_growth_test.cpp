@@ -110,7 +110,7 @@ TEST_CASE("a difference shows what holds the new objects, or that this is unknow
   CHECK(runner.told("the growth of retained bytes is unknown: a has no references from roots"));
   CHECK(runner.told("\"holders\":[{"));
   CHECK(runner.run(Report::Diff, {cache_of(1), sessions(30)}) == ExitStatus::Complete);
-  CHECK(runner.told("what holds the new objects is unknown: b has no references from roots"));
+  CHECK(runner.told("the holders of the new objects are unknown: b has no references from roots"));
   CHECK_FALSE(runner.told("\"holders\""));
   runner.options.rounds = 1;
   CHECK(runner.run(Report::Watch, {cache_of(1), cache_of(30)}) == ExitStatus::Complete);

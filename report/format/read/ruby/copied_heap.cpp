@@ -192,7 +192,7 @@ std::string what_is_missing(const HeapCopy& heap, const Builder& builder, bool w
     }
   }
   if (heap.is_collecting()) text += "; a collection was running";
-  if (heap.misfits() > 0) text += fmt::format("; {} slots are not understood", heap.misfits());
+  if (heap.misfits() > 0) text += fmt::format("; {} slots could not be decoded", heap.misfits());
   if (heap.unread_bytes() > 0) {
     text += fmt::format("; {} bytes could not be read", heap.unread_bytes());
   }

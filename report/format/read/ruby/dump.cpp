@@ -200,7 +200,8 @@ std::string what_is_missing(const RubyPieces& pieces,
   }
   if (joined.missing * kFewMissing <= joined.references) return {};
   return fmt::format(
-      "{} of {} references are to objects that the dump lacks: it was cut off, or made with since:",
+      "{} of {} references are to objects that the dump lacks: it was cut off, or made with the "
+      "option since:",
       joined.missing, joined.references);
 }
 

@@ -69,7 +69,7 @@ std::string HeapDumpLines::read(std::string_view line) {
     piece_.has_end = true;
     return read(line.substr(0, line.find_last_of(']')));
   }
-  if (!json.at_end()) return json.is_good() ? "there is more after the object" : json.error();
+  if (!json.at_end()) return json.is_good() ? "unexpected text after the object" : json.error();
   return add(record);
 }
 

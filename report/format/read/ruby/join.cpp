@@ -87,7 +87,7 @@ class Joiner {
         return std::pair(a.piece, a.begin) < std::pair(b.piece, b.begin);
       });
       return wrong(later.piece, line_of(later.piece, later.begin),
-                   fmt::format("object {:#x} has a line already", later.first_address));
+                   fmt::format("object {:#x} has two lines", later.first_address));
     }
     for (Run& run : runs_) {
       run.to = objects_;

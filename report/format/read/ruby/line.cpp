@@ -50,7 +50,7 @@ class Reader {
       } while (take(','));
       if (!take('}')) return false;
     }
-    return (next() == '\0' || fail("there is more after the object")) && is_class();
+    return (next() == '\0' || fail("unexpected text after the object")) && is_class();
   }
 
   // The value of a key. Values of an unexpected kind, such as a null, are skipped.

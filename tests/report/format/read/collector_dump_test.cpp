@@ -150,7 +150,7 @@ TEST_CASE("a packed core file is refused by its kind") {
   const auto file = TextFile::open(directory.file("core.gz"), {});
   REQUIRE_FALSE(file);
   CHECK(file.error().kind == ErrorKind::Malformed);
-  CHECK(file.error().message().find("core.gz contains, compressed, an ELF file") !=
+  CHECK(file.error().message().find("core.gz contains, in compressed form, an ELF file") !=
         std::string::npos);
   CHECK(file.error().message().find("unpacked") != std::string::npos);
 }

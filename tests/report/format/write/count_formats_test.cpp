@@ -216,7 +216,7 @@ TEST_CASE("OpenMetrics has a gauge for each number, and escapes what labels may 
         "# HELP heapattach_unreachable_bytes Bytes in use that no reachable object has.\n"
         "heapattach_unreachable_bytes{pid=\"4711\"} 0\n"
         "# TYPE heapattach_complete gauge\n"
-        "# HELP heapattach_complete 1 if the whole heap was read, 0 if the numbers are of a part.\n"
+        "# HELP heapattach_complete 1 if the whole heap was read, 0 if only part of it was read.\n"
         "heapattach_complete{pid=\"4711\"} 0\n"
         "# EOF\n");
 }

@@ -31,7 +31,7 @@ TEST_CASE("the table of growth shows the sources, what grew, what disappeared, a
         "+48000     +1000     100   1100     100  Session\n"
         "  -320       -10      10      0       0  Job\\x1b (gone)\n"
         "+47680      +990     110   1100     100  all types\n"
-        "stayed: objects of 1 that are still there in 2\n");
+        "stayed: objects of 1 that still exist in 2\n");
 }
 
 TEST_CASE("between two processes, individual objects are not compared, and the table says why") {

@@ -37,7 +37,7 @@ TEST_CASE("a table of samples says that its figures are estimates, and what was 
   const std::string text = format_sites_table(table_of(trace), {});
   CHECK(text.find("\nestimates from 5 samples: one for 512.0 KiB allocated, on average\n") !=
         std::string::npos);
-  CHECK(text.find("\npartial: 2 samples were lost, so the figures are too small\n") !=
+  CHECK(text.find("\npartial: 2 samples were lost, so the figures are too low\n") !=
         std::string::npos);
   CHECK(text.find("\npartial: the process exited\n") != std::string::npos);
   CHECK(text.ends_with("\none entry was not hooked\n"));

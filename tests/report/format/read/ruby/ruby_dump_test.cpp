@@ -167,8 +167,7 @@ TEST_CASE("lines of a Ruby dump may come in any order, each object once") {
 )");
   REQUIRE(!twice);
   CHECK(twice.error().kind == ErrorKind::Malformed);
-  CHECK(twice.error().message().find("line 4: object 0x30 has a line already") !=
-        std::string::npos);
+  CHECK(twice.error().message().find("line 4: object 0x30 has two lines") != std::string::npos);
 }
 
 TEST_CASE("the first releases write texts that are not JSON, and memsize last") {
