@@ -4,6 +4,7 @@
 #include <ctime>
 #include <utility>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -161,11 +162,45 @@ std::string polled(const SystemCall& call, const MemoryReader& capture, Descript
   return text;
 }
 
-std::string futex(const SystemCall& call, const MemoryReader& capture) {
+// The end of a wait: "11 days left", a date, or the time since boot if that is all that is known.
+// `now` is the time of CLOCK_MONOTONIC.
+std::string end_of_wait(std::uint64_t clock,
+                        double until,
+                        std::optional<std::chrono::nanoseconds> now) {
+  if (clock == CLOCK_MONOTONIC && now) {
+    const double left = until - std::chrono::duration<double>(*now).count();
+    return duration(std::max(left, 0.0)) + " left";
+  }
+  if (clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME || clock == CLOCK_BOOTTIME_ALARM) {
+    return fmt::format("until {} after boot", duration(until));
+  }
+  constexpr double kLatest = 253'402'300'799;  // in the year 9999
+  const bool is_date = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_ALARM;
+  if (!is_date || until > kLatest) {
+    return fmt::format("until {:.0f} s on clock {}", until, clock);
+  }
+  return fmt::format("until {:%F %T} UTC", fmt::gmtime(static_cast<std::time_t>(until)));
+}
+
+std::string futex_timeout(const SystemCall& call,
+                          const MemoryReader& capture,
+                          std::optional<std::chrono::nanoseconds> now) {
+  const auto time = seconds_at(call.arguments[3], capture);
+  if (!time) return "with a timeout";
+  const auto operation = static_cast<int>(call.arguments[1]);
+  const int command = operation & FUTEX_CMD_MASK;
+  if (command == FUTEX_WAIT) return "timeout " + duration(*time);
+  const bool is_date = (operation & FUTEX_CLOCK_REALTIME) != 0 || command == FUTEX_LOCK_PI;
+  return end_of_wait(is_date ? CLOCK_REALTIME : CLOCK_MONOTONIC, *time, now);
+}
+
+std::string futex(const SystemCall& call,
+                  const MemoryReader& capture,
+                  std::optional<std::chrono::nanoseconds> now) {
   std::string text = fmt::format("{}", RemoteAddr{call.arguments[0]});
   const auto value = capture.read_as<std::uint32_t>(RemoteAddr{call.arguments[0]});
   if (value) text += fmt::format(" holding {:#x}", *value);
-  if (call.arguments[3] != 0) text += ", with a timeout";
+  if (call.arguments[3] != 0) text += ", " + futex_timeout(call, capture, now);
   return text;
 }
 
@@ -183,11 +218,7 @@ std::string clock_sleep(const SystemCall& call,
                         std::optional<std::chrono::nanoseconds> now) {
   const auto until = seconds_at(call.arguments[2], capture);
   if (!until || (call.arguments[1] & kAbsolute) == 0) return until ? duration(*until) : "";
-  if (call.arguments[0] != CLOCK_MONOTONIC || !now) {
-    return fmt::format("until {:.0f} s on clock {}", *until, call.arguments[0]);
-  }
-  const double left = *until - std::chrono::duration<double>(*now).count();
-  return duration(std::max(left, 0.0)) + " left";
+  return end_of_wait(call.arguments[0], *until, now);
 }
 
 std::string child(std::uint64_t argument) {
@@ -202,7 +233,7 @@ std::string arguments_of(const SystemCall& call,
                          std::optional<std::chrono::nanoseconds> now) {
   switch (shape_of(call)) {
     case Shape::Descriptor: return descriptor(call.arguments[0], descriptors);
-    case Shape::Futex: return futex(call, capture);
+    case Shape::Futex: return futex(call, capture, now);
     case Shape::Epoll: return epoll(call, descriptors);
     case Shape::Poll: return polled(call, capture, descriptors);
     case Shape::Select: return fmt::format("descriptors below {}", call.arguments[0]);
@@ -250,7 +281,12 @@ std::vector<Range> memory_of(const SystemCall& call) {
     return {{start, bytes}};
   };
   switch (shape_of(call)) {
-    case Shape::Futex: return at(0, kFutexBytes);
+    case Shape::Futex: {
+      std::vector<Range> memory = at(0, kFutexBytes);
+      const std::vector<Range> time = at(3, kTimeBytes);
+      memory.insert(memory.end(), time.begin(), time.end());
+      return memory;
+    }
     case Shape::Poll: return at(0, std::min(call.arguments[1], kMostPolled) * kPolledBytes);
     case Shape::Sleep: return at(0, kTimeBytes);
     case Shape::ClockSleep: return at(2, kTimeBytes);

@@ -193,11 +193,25 @@ TEST_CASE("system calls are shown with their arguments") {
   CHECK(describe({SYS_nanosleep, {0x4000}}, memory, descriptors) == "nanosleep(17 min)");
   memory.put(RemoteAddr{0x2000}, std::array<std::int64_t, 2>{1'000'000, 0});
   const SystemCall sleep{SYS_clock_nanosleep, {CLOCK_MONOTONIC, TIMER_ABSTIME, 0x2000}};
-  CHECK(describe(sleep, memory, descriptors) == "clock_nanosleep(until 1000000 s on clock 1)");
+  CHECK(describe(sleep, memory, descriptors) == "clock_nanosleep(until 12 days after boot)");
   CHECK(describe(sleep, memory, descriptors, std::chrono::seconds(49'600)) ==
         "clock_nanosleep(11 days left)");
   CHECK(describe(sleep, memory, descriptors, std::chrono::seconds(2'000'000)) ==
         "clock_nanosleep(0 s left)");
+  CHECK(describe({SYS_clock_nanosleep, {CLOCK_REALTIME, TIMER_ABSTIME, 0x2000}}, memory,
+                 descriptors) == "clock_nanosleep(until 1970-01-12 13:46:40 UTC)");
+  CHECK(describe({SYS_clock_nanosleep, {CLOCK_TAI, TIMER_ABSTIME, 0x2000}}, memory, descriptors) ==
+        "clock_nanosleep(until 1000000 s on clock 11)");
+  const auto futex = [&](std::uint64_t operation, std::uint64_t time) {
+    return describe({SYS_futex, {0x5000, operation, 0, time}}, memory, descriptors,
+                    std::chrono::seconds(49'600));
+  };
+  CHECK(futex(FUTEX_WAIT, 0) == "futex(0x5000)");
+  CHECK(futex(FUTEX_WAIT, 0x1000) == "futex(0x5000, timeout 10.5 s)");
+  CHECK(futex(FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, 0x2000) == "futex(0x5000, 11 days left)");
+  CHECK(futex(FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, 0x2000) ==
+        "futex(0x5000, until 1970-01-12 13:46:40 UTC)");
+  CHECK(futex(FUTEX_WAIT, 0x9000) == "futex(0x5000, with a timeout)");
   CHECK(describe({SYS_wait4, {~std::uint64_t{0}}}, memory, descriptors) == "wait4(any child)");
   CHECK(describe({4711, {}}, memory, descriptors) == "system call 4711()");
   CHECK(describe({SYS_read, {~std::uint64_t{0}}}, memory, descriptors) == "read(-1)");
