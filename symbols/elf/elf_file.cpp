@@ -80,7 +80,7 @@ Result<std::vector<Bytes>> cut_results(std::span<const std::byte> bytes, std::si
     bytes = bytes.subspan(length);
   }
   if (results.size() == count && bytes.empty()) return results;
-  return Error{ErrorKind::Malformed, "the worker returned something else"};
+  return Error{ErrorKind::Malformed, "the worker returned an invalid result"};
 }
 
 Result<std::uint64_t> size_of(const Fd& file) {

@@ -22,7 +22,7 @@ constexpr std::uint64_t kMostHead = std::uint64_t{8} << 30;
 constexpr std::size_t kAtOnce = std::size_t{64} << 20;
 
 Error makes_no_sense() {
-  return {ErrorKind::Malformed, "the worker that read the dump returned something else"};
+  return {ErrorKind::Malformed, "the worker that read the dump returned an invalid result"};
 }
 
 void put(const Type& type, PlainWriter& out) {
