@@ -95,6 +95,30 @@ TEST_CASE("a summary agrees with the collector's own numbers and with the kernel
   }
 }
 
+TEST_CASE("counts of several processes are one table, and one set of metrics") {
+  const char* const name = "known_counters";
+  if (!is_target_built(name)) return;
+  LiveTarget one(name);
+  LiveTarget other(name);
+  const std::vector<std::string> pids{fmt::format("{}", one.pid()), fmt::format("{}", other.pid())};
+  const auto times = [](const std::string& text, const std::string& part) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+    return count;
+  };
+  const ToolRun table = run_tool({"count", "-q", "-f", "csv", pids[0], pids[1]});
+  CHECK(table.status == 0);
+  CHECK(table.output.starts_with("pid,objects,bytes,type\r\n"));
+  CHECK(times(table.output, "objects,bytes") == 1);
+  for (const std::string& pid : pids) CHECK(times(table.output, "\n" + pid + ",") > 0);
+  const ToolRun metrics = run_tool({"count", "-q", "-f", "openmetrics", pids[0], pids[1]});
+  CHECK(metrics.status == 0);
+  CHECK(times(metrics.output, "# TYPE heapattach_objects gauge\n") == 1);
+  CHECK(times(metrics.output, "\nheapattach_objects{") == 2);
+  CHECK(times(metrics.output, "# EOF\n") == 1);
+  CHECK(metrics.output.ends_with("# EOF\n"));
+}
+
 TEST_CASE("a summary says whose the memory is that no heap has") {
   if (run_in_shell("test -x /usr/bin/python3", {}).status != 0) {
     return print_skip("/usr/bin/python3 is not installed");

@@ -23,8 +23,9 @@ Error with_reason(Error error, const Options& options) {
   if (!process) return error;
   const auto allowed = check_may_trace(*process);
   if (allowed || allowed.error().kind != ErrorKind::Denied) return error;
-  error.reason += fmt::format(" ({})", allowed.error().message());
-  return std::move(error).advise(allowed.error().advice);
+  Error reason = allowed.error();
+  reason.reason = fmt::format("process {}: {}", options.pid, reason.reason);
+  return reason;
 }
 
 ExitStatus failed(const Error& error, Stage stage, const Job& job) {
