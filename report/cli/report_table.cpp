@@ -147,15 +147,17 @@ const std::array kReports{
               .written = "this report is",
               .writers = writes<&Format::strings>,
               .answer = run_strings},
-    ReportRow{
-        .report = Report::Summary,
-        .name = "summary",
-        .help = "what the memory of the process is used for",
-        .more = "Compares used and free heap, stacks and other mappings with the resident size.",
-        .examples = {"summary 4711", "summary -f json 4711"},
-        .written = "this report is",
-        .writers = writes<&Format::summary>,
-        .answer = run_summary},
+    ReportRow{.report = Report::Summary,
+              .name = "summary",
+              .help = "what the memory of the process is used for",
+              .more =
+                  "Compares used and free heap, stacks and other mappings with the resident size. "
+                  "Names what is large outside the heap, and the runtime that keeps its "
+                  "objects there; also for a process whose heap cannot be read.",
+              .examples = {"summary 4711", "summary -f json 4711"},
+              .written = "this report is",
+              .writers = writes<&Format::summary>,
+              .answer = run_summary},
     ReportRow{.report = Report::Leaks,
               .name = "leaks",
               .source = "SOURCE | --at-exit -- COMMAND",
