@@ -42,8 +42,9 @@ ObjectNames name_objects(const Runtimes& runtimes,
   if (own.empty() && runtimes.name().empty()) return ObjectNames();
   ObjectNames names(view.heap().slots());
   for (const heap::OwnObject& object : own) {
-    const ShapeNumber shape = names.intern(part_of(kCollector, object.what));
-    names.set(view.heap().number(object.ref), shape);
+    Shape shape{.name = std::string(object.what)};
+    if (!object.holder.empty()) shape = part_of(object.holder, object.what);
+    names.set(view.heap().number(object.ref), names.intern(std::move(shape)));
   }
   if (runtimes.guile) guile::name_objects(*runtimes.guile, view, names);
   if (runtimes.ecl) ecl::name_objects(*runtimes.ecl, view, names);

@@ -36,7 +36,8 @@ struct Runtimes {
                                                       const MemoryReader& memory,
                                                       const MemoryMap& map);
 
-// Names the objects of `view`: the collector's own objects, `own`, and the runtime's objects.
+// Names the objects of `view`: those of the heap's owner and of libraries, `own`, and the
+// runtime's.
 [[nodiscard]] ObjectNames name_objects(const Runtimes& runtimes,
                                        std::span<const heap::OwnObject> own,
                                        const HeapView& view);

@@ -2,6 +2,7 @@
 
 #include "report/model/collector_variable.h"
 #include "report/redact/library_names.h"
+#include "symbols/malloc/library_objects.h"
 
 namespace heapattach {
 
@@ -20,6 +21,7 @@ bool is_of_library(const Type& type, const Placeholders& names) {
 }
 
 void redact_type(Type& type, const Placeholders& names) {
+  if (glibc::is_library_object(type.name)) return;
   const bool keeps_fields = is_of_library(type, names);
   const auto redact_path = [&](std::string& path) { path = names.of_path(path, keeps_fields); };
   for (Type::Field& field : type.fields) {

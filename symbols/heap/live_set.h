@@ -10,10 +10,11 @@
 
 namespace heapattach::heap {
 
-// An object that the heap's owner allocated for itself.
+// An object that the heap's owner, or another library, allocated for itself.
 struct OwnObject {
   ObjectRef ref;
-  std::string_view what;  // "table of finalizers"; a literal
+  std::string_view what;                      // "table of finalizers"; a literal
+  std::string_view holder = "the collector";  // a literal; empty: `what` is the whole name
 };
 
 // The live objects of a heap, and the reasons why they are alive.

@@ -8,6 +8,7 @@
 #include "symbols/heap/by_hand.h"
 #include "symbols/heap/ranges.h"
 #include "symbols/malloc/allocators.h"
+#include "symbols/malloc/library_objects.h"
 
 namespace heapattach::glibc {
 
@@ -116,7 +117,10 @@ heap::LiveSet Source::mark(heap::Heap& heap,
                            const heap::Copied& copied,
                            std::vector<heap::RootRange> roots,
                            unsigned workers) {
-  return heap::find_reachable(heap, copied.capture, std::move(roots), copied.threads, workers);
+  heap::LiveSet found =
+      heap::find_reachable(heap, copied.capture, std::move(roots), copied.threads, workers);
+  found.own = find_library_objects(heap, copied);
+  return found;
 }
 
 Result<std::unique_ptr<heap::Source>> find_heap(const heap::Surroundings& target) {

@@ -32,9 +32,6 @@ struct Shape {
 
 using ShapeNumber = std::uint32_t;
 
-// The holder of the collector's own objects: "(finalizer of the collector)".
-inline constexpr std::string_view kCollector = "the collector";
-
 // The shape of a part of another object: "(text of string)".
 [[nodiscard]] Shape part_of(std::string_view holder, std::string_view what);
 
