@@ -139,6 +139,33 @@ TEST_CASE("what containers hold has a type, with libstdc++ and with libc++") {
   }
 }
 
+TEST_CASE("text has the names that people write, JSON and -v the full ones; options take both") {
+  LiveTarget target("containers");
+  const std::string full = "std::_Rb_tree_node<std::pair<int const, shop::Item*> >";
+  const std::string shown = "std::map<int, shop::Item*> node";
+  const std::string pid = pid_of(target);
+  const ToolRun text = run_tool({"--count", pid});
+  CHECK_MESSAGE(text.output.find("  " + shown + "\n") != std::string::npos, text.output);
+  CHECK(text.output.find("__cxx11") == std::string::npos);
+  CHECK(text.output.find("std::allocator") == std::string::npos);
+  const ToolRun verbose = run_tool({"--count", "-v", pid});
+  CHECK(verbose.output.find("  " + full + "\n") != std::string::npos);
+  CHECK(verbose.output.find(shown) == std::string::npos);
+  const ToolRun json = run_tool({"--count", "-f", "json", pid});
+  CHECK(json.output.find("\"type\":\"" + full + "\"") != std::string::npos);
+  CHECK(json.output.find("\"short\":\"" + shown + "\"") != std::string::npos);
+  CHECK(run_tool({"--count", "-f", "csv", pid}).output.find(full) != std::string::npos);
+  for (const std::string& name : {full, shown, std::string("std::map<int*node")}) {
+    CAPTURE(name);
+    const ToolRun chosen = run_tool({"--count", "--type", name, pid});
+    CHECK(chosen.output.find("  " + shown + "\n") != std::string::npos);
+    CHECK(chosen.output.find("  shop::Item\n") == std::string::npos);
+    const ToolRun why = run_tool({"--why", name, pid});
+    CHECK_MESSAGE(why.status == 0, why.errors);
+    CHECK(run_tool({"-q", "--count", "--fail-if", "count(" + name + ") > 99", pid}).status == 10);
+  }
+}
+
 TEST_CASE("leaks are grouped by what nothing leaked references, with an example") {
   LiveTarget target("malloced");
   const ToolRun run = run_tool({"leaks", pid_of(target)});

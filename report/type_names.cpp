@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "report/glob.h"
+#include "report/short_names.h"
 #include "report/similar_names.h"
 
 namespace heapattach {
@@ -74,15 +75,20 @@ std::string suggestions(std::string_view wanted,
   return "did you mean " + quoted(std::move(names), kMostSuggestions) + "?";
 }
 
+using Matches = bool (*)(std::string_view wanted, std::string_view name);
+
 NamedType find_name(std::string_view thing,
+                    Matches matches,
                     std::string_view listed_by,
                     std::string_view wanted,
                     std::span<const std::string_view> known) {
   std::vector<std::string_view> ending;
   bool is_known = wanted == "*";  // even of a heap that holds nothing
   for (const std::string_view name : known) {
-    if (name == wanted || matches_glob(wanted, name)) is_known = true;
-    if (without_namespaces(name) == wanted) ending.push_back(name);
+    if (name == wanted || matches(wanted, name)) is_known = true;
+    if (without_namespaces(name) == wanted || without_namespaces(short_type_name(name)) == wanted) {
+      ending.push_back(name);
+    }
   }
   if (is_known) return {std::string(wanted), {}};
   std::sort(ending.begin(), ending.end());
@@ -100,10 +106,16 @@ NamedType find_name(std::string_view thing,
 
 }  // namespace
 
+bool matches_type(std::string_view wanted, std::string_view name) {
+  if (name == wanted || matches_glob(wanted, name)) return true;
+  const std::string short_name = short_type_name(name);
+  return short_name != name && (short_name == wanted || matches_glob(wanted, short_name));
+}
+
 NamedType find_type_name(std::string_view wanted,
                          std::span<const std::string_view> known,
                          std::string_view listed_by) {
-  return find_name("type", listed_by, as_named_now(wanted), known);
+  return find_name("type", matches_type, listed_by, as_named_now(wanted), known);
 }
 
 std::string unnamed_in(std::string_view holder) {
@@ -132,7 +144,8 @@ std::string as_named_now(std::string_view name) {
 }
 
 NamedType find_root_name(std::string_view wanted, std::span<const std::string_view> known) {
-  return find_name("root", "--why and --suspects begin each path with one", wanted, known);
+  return find_name("root", matches_glob, "--why and --suspects begin each path with one", wanted,
+                   known);
 }
 
 NamedType TypeNames::find(std::string_view wanted, std::string_view listed_by) const {

@@ -16,9 +16,14 @@ struct NamedType {
   std::string problem;  // why it is empty, with similar names
 };
 
-// Tries `wanted`, in this order, as the full name of a type, as a glob that matches some, and as a
-// name without its namespaces ("RequestLog" for "Blog::RequestLog", "leaf" for "struct leaf") that
-// only one type has. If nothing is similar, the problem names what lists the types.
+// Whether `wanted` is the name of a type, in its full or its short form (short_names.h), or a glob
+// that matches one of them.
+[[nodiscard]] bool matches_type(std::string_view wanted, std::string_view name);
+
+// Tries `wanted`, in this order, as the name of a type in its full or its short form, as a glob
+// that matches some, and as a name without its namespaces ("RequestLog" for "Blog::RequestLog",
+// "leaf" for "struct leaf") that only one type has. If nothing is similar, the problem names what
+// lists the types.
 [[nodiscard]] NamedType find_type_name(std::string_view wanted,
                                        std::span<const std::string_view> known,
                                        std::string_view listed_by = "--count lists them");

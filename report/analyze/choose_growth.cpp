@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "report/analyze/difference.h"
-#include "report/glob.h"
+#include "report/type_names.h"
 
 namespace heapattach::analyze {
 
@@ -43,7 +43,7 @@ bool is_chosen(const TypeGrowth& row, const RowChoice& choice, GrowthOrder order
   if (!has_change(row) || bytes < choice.min_bytes) return false;
   return choice.types.empty() ||
          std::any_of(choice.types.begin(), choice.types.end(),
-                     [&](const std::string& glob) { return matches_glob(glob, row.type); });
+                     [&](const std::string& glob) { return matches_type(glob, row.type); });
 }
 
 void sort_rows(std::vector<TypeGrowth>& rows, SortBy sort, GrowthOrder order) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "report/glob.h"
+#include "report/type_names.h"
 
 namespace heapattach::analyze {
 
@@ -20,7 +21,7 @@ std::vector<std::vector<std::size_t>> exclusions_by_type(const snapshot::Snapsho
     auto& own = by_type.emplace_back();
     for (std::size_t i = 0; i < exclusions.size(); ++i) {
       const std::string& wanted = exclusions[i].type;
-      if (wanted == type.name || matches_glob(wanted, type.name)) own.push_back(i);
+      if (matches_type(wanted, type.name)) own.push_back(i);
     }
   }
   return by_type;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "report/glob.h"
+#include "report/short_names.h"
 #include "report/type_names.h"
 
 namespace heapattach::analyze {
@@ -22,8 +23,8 @@ std::vector<bool> types_meant(const Snapshot& snapshot, const std::string& name)
   std::vector<bool> by_glob;
   bool has_name = false;
   for (const snapshot::Type& type : snapshot.types) {
-    by_name.push_back(type.name == name);
-    by_glob.push_back(matches_glob(name, type.name));
+    by_name.push_back(type.name == name || short_type_name(type.name) == name);
+    by_glob.push_back(matches_type(name, type.name));
     has_name = has_name || by_name.back();
   }
   return has_name ? by_name : by_glob;

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "report/glob.h"
+#include "report/type_names.h"
 
 namespace heapattach::analyze {
 
@@ -55,7 +55,7 @@ class LeakSearch {
     for (const snapshot::Type& type : snapshot.types) {
       is_ignored_.push_back(
           std::any_of(options.ignored.begin(), options.ignored.end(),
-                      [&](const std::string& glob) { return matches_glob(glob, type.name); }));
+                      [&](const std::string& glob) { return matches_type(glob, type.name); }));
     }
   }
 

@@ -11,6 +11,7 @@
 #include "report/analyze/fibers.h"
 #include "report/glob.h"
 #include "report/model/frame_words.h"
+#include "report/short_names.h"
 #include "report/type_names.h"
 
 namespace heapattach::analyze {
@@ -222,8 +223,8 @@ RootInWords same_in_words(const Root& root) {
 
 std::string object_in_words(const Snapshot& snapshot, snapshot::ObjectIndex object) {
   const snapshot::Object& found = snapshot.objects[object];
-  std::string text =
-      fmt::format("{:#x} {}", std::uint64_t{found.address}, snapshot.types[found.type].name);
+  std::string text = fmt::format("{:#x} {}", std::uint64_t{found.address},
+                                 shown_type_name(snapshot.types[found.type].name));
   const snapshot::Fiber* const fiber = fiber_at(snapshot, object);
   if (fiber != nullptr && !fiber->name.empty()) text += fmt::format(" \"{}\"", fiber->name);
   return text;

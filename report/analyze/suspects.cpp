@@ -11,6 +11,7 @@
 #include "report/analyze/other_paths.h"
 #include "report/analyze/roots.h"
 #include "report/analyze/whole_trees.h"
+#include "report/short_names.h"
 #include "report/type_names.h"
 
 namespace heapattach::analyze {
@@ -348,8 +349,8 @@ class SuspectFinder {
     return is_buffer ? text + "'s buffer" : text;
   }
 
-  [[nodiscard]] const std::string& name_of(ObjectIndex object) const {
-    return snapshot_.types[snapshot_.objects[object].type].name;
+  [[nodiscard]] std::string name_of(ObjectIndex object) const {
+    return shown_type_name(snapshot_.types[snapshot_.objects[object].type].name);
   }
 
   // The object that a reader knows: a buffer belongs to the last object on its path that is not a
@@ -401,7 +402,8 @@ class SuspectFinder {
     if (suspect.within) text = "within it, " + text;
     if (suspect.gathered && suspect.gathered->objects > 1) {
       text += ": " + majority_in(suspect) + "through " +
-              many_named(suspect.gathered->objects, snapshot_.types[suspect.gathered->type].name);
+              many_named(suspect.gathered->objects,
+                         shown_type_name(snapshot_.types[suspect.gathered->type].name));
     }
     return text;
   }
@@ -411,8 +413,8 @@ class SuspectFinder {
   [[nodiscard]] std::string majority_in(const Suspect& suspect) const {
     if (suspect.contents.empty()) return {};
     const Content& largest = suspect.contents.front();
-    const std::string& name = snapshot_.types[largest.type].name;
-    const bool is_named = name == snapshot_.types[suspect.gathered->type].name ||
+    const std::string name = shown_type_name(snapshot_.types[largest.type].name);
+    const bool is_named = name == shown_type_name(snapshot_.types[suspect.gathered->type].name) ||
                           name == name_of(suspect.object) || name == name_of(suspect.named);
     if (is_named || largest.bytes < suspect.named_retains / 2) return {};
     return fmt::format("mostly {}, ", many_named(largest.objects, name));

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "report/glob.h"
+#include "report/type_names.h"
 
 namespace heapattach {
 
@@ -129,7 +129,7 @@ Result<FailIf> parse_fail_if(std::string_view text) {
 std::int64_t measure(const FailIf& condition, const snapshot::CountTable& table) {
   std::uint64_t sum = 0;
   for (const snapshot::CountRow& row : table.rows) {
-    if (!row.is_reachable || !matches_glob(condition.type, row.type)) continue;
+    if (!row.is_reachable || !matches_type(condition.type, row.type)) continue;
     sum += condition.what == FailIf::What::Count ? row.objects : row.bytes;
   }
   return static_cast<std::int64_t>(sum);
@@ -138,7 +138,7 @@ std::int64_t measure(const FailIf& condition, const snapshot::CountTable& table)
 std::int64_t measure(const FailIf& condition, const analyze::Difference& difference) {
   std::int64_t sum = 0;
   for (const analyze::TypeGrowth& row : difference.rows) {
-    if (!matches_glob(condition.type, row.type)) continue;
+    if (!matches_type(condition.type, row.type)) continue;
     switch (condition.what) {
       case FailIf::What::Count: sum += static_cast<std::int64_t>(row.after.objects); break;
       case FailIf::What::Bytes: sum += static_cast<std::int64_t>(row.after.bytes); break;

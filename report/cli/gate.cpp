@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "report/analyze/type_sizes.h"
-#include "report/glob.h"
+#include "report/type_names.h"
 
 namespace heapattach {
 
@@ -17,7 +17,7 @@ std::int64_t retained_by(const FailIf& condition,
   std::vector<bool> is_chosen;
   is_chosen.reserve(snapshot.types.size());
   for (const snapshot::Type& type : snapshot.types) {
-    is_chosen.push_back(matches_glob(condition.type, row_name(type, by)));
+    is_chosen.push_back(matches_type(condition.type, row_name(type, by)));
   }
   return static_cast<std::int64_t>(analyze::retained_by(snapshot, is_chosen));
 }

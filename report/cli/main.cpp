@@ -29,6 +29,7 @@
 #include "report/cli/runner.h"
 #include "report/cli/sources.h"
 #include "report/format/write/output_file.h"
+#include "report/short_names.h"
 
 namespace heapattach {
 
@@ -165,6 +166,7 @@ ExitStatus run_guarded_work(const Options& options, const Console::Settings& set
   const GuardedEnd end = run_guarded(until, [&]() -> int {
     return caught([&] {
       Console console(settings);
+      show_full_type_names(options.verbose);
       return run_all(options, console);
     });
   });

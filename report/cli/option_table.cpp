@@ -502,7 +502,7 @@ const std::array kOptions{
               .read = turn_on<&Options::quiet>},
     OptionRow{.name = "verbose",
               .letter = 'v',
-              .help = "print each step",
+              .help = "print each step; show full type names",
               .read = turn_on<&Options::verbose>},
     // The parser answers these two itself, whatever else is asked.
     OptionRow{.name = "help",

@@ -10,7 +10,7 @@
 #include "report/cli/text_style.h"
 #include "report/cli/waiting.h"
 #include "report/format/export/formats.h"
-#include "report/glob.h"
+#include "report/type_names.h"
 
 namespace heapattach {
 
@@ -44,7 +44,7 @@ std::int64_t measure_leaks(const FailIf& condition,
                            const analyze::Leaks& leaks) {
   std::uint64_t sum = 0;
   for (const analyze::LeakedType& row : leaks.types) {
-    if (!matches_glob(condition.type, snapshot.types[row.type].name)) continue;
+    if (!matches_type(condition.type, snapshot.types[row.type].name)) continue;
     sum += condition.what == FailIf::What::Leaked ? row.objects : row.bytes;
   }
   return static_cast<std::int64_t>(sum);

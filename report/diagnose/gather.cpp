@@ -10,6 +10,7 @@
 #include "report/analyze/suspects.h"
 #include "report/collect/heap_account.h"
 #include "report/model/origin_check.h"
+#include "report/short_names.h"
 #include "report/text/human_bytes.h"
 
 namespace heapattach::diagnose {
@@ -58,7 +59,7 @@ LeaksSeen leaks_of(const Snapshot& snapshot) {
   LeaksSeen seen{.rows = {}, .leaks = leaks.leaks, .objects = leaks.objects, .bytes = leaks.bytes};
   for (const analyze::LeakRow& row : leaks.rows) {
     if (seen.rows.size() == kKeptRows) break;
-    seen.rows.push_back({.type = snapshot.types[row.type].name,
+    seen.rows.push_back({.type = shown_type_name(snapshot.types[row.type].name),
                          .is_cycle = row.is_cycle,
                          .leaks = row.leaks,
                          .objects = row.objects,
@@ -82,7 +83,7 @@ std::optional<HolderSeen> holder_of(const Snapshot& snapshot) {
     if (seen.contents.size() == kShown) break;
     seen.contents.push_back(fmt::format("{}, {}: {}", counted(content.objects, "object"),
                                         human_bytes(content.bytes),
-                                        snapshot.types[content.type].name));
+                                        shown_type_name(snapshot.types[content.type].name)));
   }
   return seen;
 }

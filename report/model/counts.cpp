@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
-#include "report/glob.h"
 #include "report/parallel.h"
+#include "report/type_names.h"
 
 namespace heapattach::snapshot {
 
@@ -117,7 +117,7 @@ bool is_chosen(const CountRow& row, const RowChoice& choice) {
   if (row.bytes < choice.min_bytes) return false;
   return choice.types.empty() ||
          std::any_of(choice.types.begin(), choice.types.end(),
-                     [&](const std::string& glob) { return matches_glob(glob, row.type); });
+                     [&](const std::string& glob) { return matches_type(glob, row.type); });
 }
 
 void add_typed(TypedBy by, std::uint64_t bytes, TypedBytes& typed) {

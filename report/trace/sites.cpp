@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "report/glob.h"
 #include "report/trace/trace_words.h"
+#include "report/type_names.h"
 
 namespace heapattach::trace {
 
@@ -240,7 +240,7 @@ std::optional<std::uint64_t> SiteTable::collectors_bytes() const {
 
 bool is_chosen(std::string_view type, const std::vector<std::string>& types) {
   return types.empty() || std::any_of(types.begin(), types.end(), [&](const std::string& glob) {
-           return matches_glob(glob, type);
+           return matches_type(glob, type);
          });
 }
 

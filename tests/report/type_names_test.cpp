@@ -67,4 +67,19 @@ TEST_CASE("the pattern for all types is a name for any heap") {
 
 }  // namespace
 
+TEST_CASE("a C++ type is meant by its full and by its short name, and by a glob of either") {
+  const std::string full = "std::_Rb_tree_node<std::pair<int const, Item*> >";
+  for (const char* const wanted :
+       {"std::map<int, Item*> node", "std::map<*", "*_tree_node<*", "*"}) {
+    CHECK(matches_type(wanted, full));
+  }
+  CHECK(matches_type(full, full));
+  CHECK_FALSE(matches_type("std::set<*", full));
+  CHECK_FALSE(matches_type("std::map<int, Item*>", full));
+  const std::vector<std::string_view> known{full, "Item"};
+  CHECK(find_type_name("std::map<int, Item*> node", known).name == "std::map<int, Item*> node");
+  CHECK(find_type_name("map<int, Item*> node", known).name == full);
+  CHECK(find_type_name("std::set<int> node", known).name.empty());
+}
+
 }  // namespace heapattach

@@ -32,6 +32,7 @@
 #include "report/format/export/root_groups.h"
 #include "report/format/export/stream.h"
 #include "report/format/export/text_values.h"
+#include "report/short_names.h"
 #include "report/text/json_text.h"
 
 namespace heapattach {
@@ -65,11 +66,13 @@ class Writer {
         objects_(snapshot),
         ids_(snapshot) {
     for (const snapshot::Type& type : snapshot.types) {
-      names_.push_back(strings_.number_of(type.name == "Object" ? "(Object)" : type.name));
+      names_.push_back(
+          strings_.number_of(type.name == "Object" ? "(Object)" : shown_type_name(type.name)));
       edge_names_.emplace_back(type, strings_);
     }
     for (const auto& large : objects_.large()) {
-      const std::string& type = snapshot.types[snapshot.objects[large.object].type].name;
+      const std::string type =
+          shown_type_name(snapshot.types[snapshot.objects[large.object].type].name);
       rest_names_.push_back(strings_.number_of(fmt::format("(rest of {})", type)));
     }
   }

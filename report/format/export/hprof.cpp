@@ -28,6 +28,7 @@
 #include "report/format/export/hprof_shapes.h"
 #include "report/format/export/root_groups.h"
 #include "report/format/export/stream.h"
+#include "report/short_names.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -147,7 +148,7 @@ class Writer {
     std::vector<std::vector<std::uint64_t>> names(shapes_.size());
     for (std::size_t type = 0; type < shapes_.size(); ++type) {
       if (!shapes_[type].has_objects) continue;
-      const std::string name = terminal_text(snapshot_.types[type].name);
+      const std::string name = terminal_text(shown_type_name(snapshot_.types[type].name));
       put_name(class_of(type), shapes_[type].is_class ? name : fmt::format("[L{};", name));
       for (const std::string& field : shapes_[type].names) {
         names[type].push_back(records_.put_string(terminal_text(field)));

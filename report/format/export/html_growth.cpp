@@ -1,4 +1,5 @@
 #include "report/format/export/html_sections.h"
+#include "report/short_names.h"
 
 namespace heapattach {
 
@@ -64,7 +65,7 @@ void put_html_growth(HtmlJson& json, const HtmlView& view, const GrowthReport& g
   json.open("rows", '[');
   for (const analyze::TypeGrowth& row : growth.difference.rows) {
     json.open('[');
-    json.text(row.type);
+    json.text(shown_type_name(row.type));
     json.number(row.before.objects);
     json.number(row.before.bytes);
     json.number(row.after.objects);

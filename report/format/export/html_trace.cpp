@@ -20,6 +20,7 @@
 #include "report/format/export/html_page.h"
 #include "report/format/export/html_sections.h"
 #include "report/format/export/stream.h"
+#include "report/short_names.h"
 
 namespace heapattach {
 
@@ -163,7 +164,7 @@ void HtmlTrace::add_names(std::vector<std::string>& names) {
     known.try_emplace(names[i], static_cast<NameIndex>(i));
   }
   for (const trace::Site& row : types.rows) {
-    const std::string name = terminal_text(row.type);
+    const std::string name = terminal_text(shown_type_name(row.type));
     const auto [at, is_new] = known.try_emplace(name, static_cast<NameIndex>(names.size()));
     if (is_new) names.push_back(name);
     numbers.emplace(row.type, at->second);

@@ -15,6 +15,7 @@
 #include "report/format/export/rooted_graph.h"
 #include "report/parallel.h"
 #include "report/redact/library_names.h"
+#include "report/short_names.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -94,7 +95,7 @@ class ViewMaker {
     std::unordered_map<std::string_view, NameIndex> by_name;
     for (const snapshot::CountRow& row : rows) {
       by_name.emplace(row.type, static_cast<NameIndex>(view_.names.size()));
-      view_.names.push_back(terminal_text(row.type));
+      view_.names.push_back(terminal_text(shown_type_name(row.type)));
     }
     for (const snapshot::Type& type : snapshot_.types) {
       const auto row = by_name.find(type.name);

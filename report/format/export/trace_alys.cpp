@@ -13,9 +13,9 @@
 
 #include "report/format/export/stream.h"
 #include "report/format/export/trace_exports.h"
-#include "report/glob.h"
 #include "report/text/json_text.h"
 #include "report/trace/live_samples.h"
+#include "report/type_names.h"
 
 namespace heapattach {
 
@@ -46,7 +46,7 @@ class Alys {
  private:
   [[nodiscard]] bool is_chosen(std::string_view type) const {
     for (const std::string& glob : options_.types) {
-      if (matches_glob(glob, type)) return true;
+      if (matches_type(glob, type)) return true;
     }
     return options_.types.empty();
   }

@@ -6,6 +6,7 @@
 
 #include "attach/base/flat_array.h"
 #include "attach/base/prefetch.h"
+#include "report/short_names.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -28,7 +29,7 @@ class TreeMaker {
     tree_.frames.emplace_back("all");
     tree_.nodes.emplace_back();
     for (const snapshot::Type& type : snapshot.types) {
-      tree_.frame_of_type.push_back(frame(terminal_text(type.name)));
+      tree_.frame_of_type.push_back(frame(terminal_text(shown_type_name(type.name))));
     }
     deeper_ = new_frame("(deeper)");
   }

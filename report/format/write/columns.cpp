@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/format/write/markdown.h"
+#include "report/short_names.h"
 #include "report/text/spreadsheet_text.h"
 
 namespace heapattach {
@@ -26,9 +27,11 @@ std::string shown(const CellValue& value, Unit unit, const TextStyle& style) {
   return unit == Unit::Bytes ? bytes_cell(*number, style) : count_cell(*number, style);
 }
 
-// Whether Markdown shows the column. It has no room for columns that programs do not get.
-bool is_in_markdown(const ColumnHead& column) {
-  return !column.head.empty() && !column.cells_key().empty();
+// Whether Markdown shows the column. It has no room for columns that programs do not get, except
+// the last one, which is text.
+bool is_in_markdown(const Grid& grid, std::size_t column) {
+  const ColumnHead& of = grid.columns[column];
+  return !of.head.empty() && (!of.cells_key().empty() || column + 1 == grid.columns.size());
 }
 
 std::string in_quotes(std::string_view text) {
@@ -130,15 +133,15 @@ std::string table_of(const Grid& grid, const TextStyle& style) {
 std::string markdown_of(const Grid& grid) {
   std::string heads;
   std::string lines;
-  for (const ColumnHead& column : grid.columns) {
-    if (!is_in_markdown(column)) continue;
-    heads += fmt::format("| {} ", column.head);
-    lines += &column == &grid.columns.back() ? "| :--- " : "| ---: ";
+  for (std::size_t i = 0; i < grid.columns.size(); ++i) {
+    if (!is_in_markdown(grid, i)) continue;
+    heads += fmt::format("| {} ", grid.columns[i].head);
+    lines += i + 1 == grid.columns.size() ? "| :--- " : "| ---: ";
   }
   std::string out = fmt::format("{}|\n{}|\n", heads, lines);
   for (std::size_t row = 0; row < grid.rows; ++row) {
     for (std::size_t i = 0; i < grid.columns.size(); ++i) {
-      if (!is_in_markdown(grid.columns[i])) continue;
+      if (!is_in_markdown(grid, i)) continue;
       const CellValue value = grid.value_at(row, i);
       const bool is_text = std::holds_alternative<std::string>(value);
       out += fmt::format("| {} ", is_text ? code_span(plain(value)) : plain(value));
@@ -148,7 +151,7 @@ std::string markdown_of(const Grid& grid) {
   for (const std::vector<CellValue>& total : grid.totals) {
     for (std::size_t i = 0; i < total.size(); ++i) {
       const std::string cell = plain(total[i]);
-      if (is_in_markdown(grid.columns[i])) out += cell.empty() ? "| " : fmt::format("| {} ", cell);
+      if (is_in_markdown(grid, i)) out += cell.empty() ? "| " : fmt::format("| {} ", cell);
     }
     out += "|\n";
   }
@@ -178,6 +181,11 @@ void add_rows(std::string_view key, const Grid& grid, JsonRecord& record) {
     record.item(std::move(item));
   }
   record.close_list();
+}
+
+CellValue short_cell(std::string_view type) {
+  std::string name = short_type_name(type);
+  return name == type ? CellValue() : CellValue(std::move(name));
 }
 
 }  // namespace heapattach

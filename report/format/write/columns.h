@@ -63,6 +63,9 @@ template <auto Member, class Report, class Row>
   return row.*Member;
 }
 
+// The value of the JSON key "short" beside a type's full name; nothing if it is the same.
+[[nodiscard]] CellValue short_cell(std::string_view type);
+
 // The rows of a report, which it borrows. Cells are computed as they are printed.
 struct Grid {
   std::vector<ColumnHead> columns;

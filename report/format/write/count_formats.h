@@ -27,6 +27,6 @@ namespace heapattach {
 
 // A row's type, safe to show, for formats without a column for reachability. Types of unreachable
 // objects are marked.
-[[nodiscard]] std::string shown_type(const snapshot::CountRow& row);
+[[nodiscard]] std::string full_type(const snapshot::CountRow& row);
 
 }  // namespace heapattach

@@ -24,6 +24,7 @@
 #include <fmt/format.h>
 
 #include "report/format/write/count_formats.h"
+#include "report/short_names.h"
 #include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
 
@@ -77,8 +78,13 @@ constexpr Column<CountTable, CountRow> kColumns[] = {
      [](const auto&, const auto& row) {
        return row.is_reachable ? CellValue() : CellValue(false);
      }},
-    {{.head = "type", .cells = "type"},
-     [](const auto&, const auto& row) { return CellValue(shown_type(row)); }},
+    {{.json = "short"}, [](const auto&, const auto& row) { return short_cell(row.type); }},
+    {{.cells = "type"}, [](const auto&, const auto& row) { return CellValue(full_type(row)); }},
+    {{.head = "type"},
+     [](const auto&, const auto& row) {
+       CountRow shown{.type = shown_type_name(row.type), .is_reachable = row.is_reachable};
+       return CellValue(full_type(shown));
+     }},
 };
 
 // The totals below the rows; percentages are of `whole`.
@@ -156,10 +162,8 @@ void add_heaps(const CountTable& table, Totals& totals) {
 
 }  // namespace
 
-std::string shown_type(const CountRow& row) {
-  std::string text = terminal_text(row.type);
-  if (!row.is_reachable) text += " (unreachable)";
-  return text;
+std::string full_type(const CountRow& row) {
+  return terminal_text(row.type) + (row.is_reachable ? "" : " (unreachable)");
 }
 
 Grid count_grid(const CountTable& table) {

@@ -42,7 +42,7 @@ std::string format_count_memprof(const snapshot::CountTable& table) {
   std::string out = fmt::format("{}\n", table.rows.size());
   for (const snapshot::CountRow& row : table.rows) {
     const std::uint64_t number = row.sizes ? row.sizes->transitive_bytes : row.objects;
-    out += fmt::format("{}\t{}\n", number, shown_type(row));
+    out += fmt::format("{}\t{}\n", number, full_type(row));
   }
   return out;
 }

@@ -26,6 +26,7 @@
 
 #include "report/format/write/growth_formats.h"
 #include "report/format/write/root_path_text.h"
+#include "report/short_names.h"
 #include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
 
@@ -108,11 +109,12 @@ constexpr Column<GrowthReport, TypeGrowth> kColumns[] = {
      [](const auto&, const auto& row) { return row.is_new() ? CellValue(true) : CellValue(); }},
     {{.json = "gone"},
      [](const auto&, const auto& row) { return row.is_gone() ? CellValue(true) : CellValue(); }},
+    {{.json = "short"}, [](const auto&, const auto& row) { return short_cell(row.type); }},
     {{.head = "type"},
      [](const auto&, const auto& row) {
-       return CellValue(terminal_text(row.type) + (row.is_new()    ? " (new)"
-                                                   : row.is_gone() ? " (gone)"
-                                                                   : ""));
+       return CellValue(terminal_text(shown_type_name(row.type)) + (row.is_new()    ? " (new)"
+                                                                    : row.is_gone() ? " (gone)"
+                                                                                    : ""));
      }},
 };
 

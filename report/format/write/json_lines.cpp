@@ -11,6 +11,7 @@
 #include "report/format/write/json_objects.h"
 #include "report/format/write/json_record.h"
 #include "report/format/write/json_waits.h"
+#include "report/short_names.h"
 
 namespace heapattach {
 
@@ -107,6 +108,7 @@ JsonRecord header_record(const Snapshot& snapshot) {
 JsonRecord type_record(const snapshot::Type& type) {
   JsonRecord record("type");
   record.text("name", type.name);
+  if (std::string name = short_type_name(type.name); name != type.name) record.text("short", name);
   record.number("id", type.id);
   record.number("bytes", type.instance_bytes);
   record.text_unless_empty("holder", type.holder);

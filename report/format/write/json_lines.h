@@ -25,6 +25,7 @@
 //   otherwise "+<offset>". No key occurs twice: of two words with the same path, the second keeps
 //   its offset, and so does a path that begins with "+".
 // - Several types may share a name, such as the buffers of a hash; only one of them has a record.
+// - A type's `short` is its name as people write it (report/short_names.h), if that differs.
 // - A type's `holder` is the type to which such buffers belong.
 // - A root's `kind` is the key of a row of kRootKinds (root_kinds.h). Kinds that earlier versions
 // did

@@ -19,6 +19,7 @@
 
 #include "report/analyze/edge_names.h"
 #include "report/format/write/leak_formats.h"
+#include "report/short_names.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -51,6 +52,10 @@ constexpr Column<Snapshot, LeakRow> kColumns[] = {
      [](const auto& snapshot, const auto& row) {
        return CellValue(snapshot.types[row.type].name);
      }},
+    {{.json = "short"},
+     [](const auto& snapshot, const auto& row) {
+       return short_cell(snapshot.types[row.type].name);
+     }},
     {{.json = "cycle"},
      [](const auto&, const auto& row) { return row.is_cycle ? CellValue(true) : CellValue(); }},
     {{.head = "groups", .key = "leaks"}, member<&LeakRow::leaks>},
@@ -66,7 +71,7 @@ constexpr Column<Snapshot, LeakRow> kColumns[] = {
      }},
     {{.head = "root of the leak"},
      [](const auto& snapshot, const auto& row) {
-       return CellValue(terminal_text(snapshot.types[row.type].name) +
+       return CellValue(terminal_text(shown_type_name(snapshot.types[row.type].name)) +
                         (row.is_cycle ? ", in a cycle" : ""));
      }},
 };

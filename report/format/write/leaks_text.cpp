@@ -17,6 +17,7 @@
 
 #include "report/analyze/edge_names.h"
 #include "report/format/write/leak_formats.h"
+#include "report/short_names.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -27,7 +28,7 @@ using snapshot::ObjectIndex;
 using snapshot::Snapshot;
 
 std::string type_text(const Snapshot& snapshot, snapshot::TypeIndex type) {
-  return terminal_text(snapshot.types[type].name);
+  return terminal_text(shown_type_name(snapshot.types[type].name));
 }
 
 std::string object_text(const Snapshot& snapshot, ObjectIndex index) {

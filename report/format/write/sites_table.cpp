@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "report/format/write/sites_formats.h"
+#include "report/short_names.h"
 #include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
 
@@ -23,8 +24,8 @@ namespace heapattach {
 namespace {
 
 // "Session", "Session and 2 more".
-std::string shown_type(const trace::Site& site) {
-  const std::string type = terminal_text(site.type);
+std::string type_text(const trace::Site& site, std::string_view name) {
+  const std::string type = terminal_text(name);
   return site.more_types == 0 ? type : fmt::format("{} and {} more", type, site.more_types);
 }
 
@@ -42,7 +43,8 @@ std::string shown_place(const trace::Site& site) {
 
 std::string text_of(const trace::Site& site) {
   std::string text;
-  for (const std::string& part : {terminal_text(site.name), shown_type(site), shown_place(site)}) {
+  for (const std::string& part :
+       {terminal_text(site.name), type_text(site, shown_type_name(site.type)), shown_place(site)}) {
     if (!text.empty() && !part.empty()) text += "  ";
     text += part;
   }
@@ -86,7 +88,8 @@ constexpr Column<SiteTable, Site> kColumns[] = {
      }},
     {{.cells = "name"},
      [](const auto&, const auto& site) { return CellValue(terminal_text(site.name)); }},
-    {{.cells = "type"}, [](const auto&, const auto& site) { return CellValue(shown_type(site)); }},
+    {{.cells = "type"},
+     [](const auto&, const auto& site) { return CellValue(type_text(site, site.type)); }},
     {{.cells = "where"},
      [](const auto&, const auto& site) { return CellValue(shown_place(site)); }},
     {{.head = "type, where"},

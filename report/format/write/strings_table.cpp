@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "report/format/write/string_formats.h"
+#include "report/short_names.h"
 #include "report/text/terminal_text.h"
 #include "symbols/text/utf8.h"
 
@@ -45,7 +46,7 @@ constexpr Column<StringReport, DuplicateRow> kColumns[] = {
     {{.head = "bytes", .key = "bytes", .unit = Unit::Bytes}, member<&DuplicateRow::bytes>},
     {{.json = "wasted_bytes"}, member<&DuplicateRow::wasted_bytes>},
     {{.head = "type"},
-     [](const auto&, const auto& row) { return CellValue(std::string(row.type)); }},
+     [](const auto&, const auto& row) { return CellValue(shown_type_name(row.type)); }},
     {{.head = "text"},
      [](const auto& report, const auto& row) {
        std::string text = fmt::format("\"{}\"", terminal_text(cut(report, row)));

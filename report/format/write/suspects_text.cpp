@@ -18,6 +18,7 @@
 
 #include "report/format/write/root_path_text.h"
 #include "report/format/write/text_reports.h"
+#include "report/short_names.h"
 #include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
 
@@ -36,9 +37,9 @@ std::string contents_text(const snapshot::Snapshot& snapshot,
   }
   std::string text;
   for (const analyze::Content& content : contents) {
-    const std::string line =
-        fmt::format("      {:>{}} objects  {:>{}} bytes  {}", content.objects, objects,
-                    content.bytes, bytes, terminal_text(snapshot.types[content.type].name));
+    const std::string line = fmt::format(
+        "      {:>{}} objects  {:>{}} bytes  {}", content.objects, objects, content.bytes, bytes,
+        terminal_text(shown_type_name(snapshot.types[content.type].name)));
     text += (style.columns == 0 ? line : shortened(line, style.columns)) + "\n";
   }
   return text;
