@@ -238,6 +238,29 @@ TEST_CASE("a server that does not answer costs only the time that the user gives
   CHECK(harm_done_to(program.pid()) == "");
 }
 
+TEST_CASE("nothing of an interrupted report on a core file stays to wait for a server") {
+  if (!is_target_built("containers")) return;
+  const Stripped program;
+  BadServer server({"silent"});
+  const TemporaryDirectory cores;
+  const std::string core = cores.file("core");
+  const std::string pid = std::to_string(program.pid());
+  if (run_in_shell("gcore -o \"$1\" \"$2\"", {core, pid}).status != 0)
+    return print_skip("no gcore");
+  {
+    const Variables variables{{"DEBUGINFOD_URLS", server.url()},
+                              {"DEBUGINFOD_CACHE_PATH", program.cache()}};
+    ChildProcess tool({tool_path(), "--count", core + "." + pid});
+    REQUIRE(eventually(20s, [&] { return !server.requests().empty(); }));
+    tool.signal(SIGINT);
+    CHECK(tool.wait_end(5s).has_value());
+  }
+  // Only the tool's processes were started with this directory in their environment.
+  CHECK(eventually(5s, [&] {
+    return run_in_shell("grep -lsF \"$1\" /proc/[0-9]*/environ", {program.cache()}).output.empty();
+  }));
+}
+
 TEST_CASE("a server that cannot be reached is named as the problem at once") {
   if (!is_target_built("containers")) return;
   const Stripped program;

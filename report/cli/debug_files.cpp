@@ -1,10 +1,13 @@
 #include "report/cli/debug_files.h"
 
+#include <csignal>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "attach/sandbox/confined.h"
 #include "report/text/human_bytes.h"
@@ -22,6 +25,13 @@ std::string progress_text(const DebuginfodEvents::Progress& progress) {
                         human_bytes(progress.bytes));
   }
   return text;
+}
+
+// The process that asks the broker. When it has exited, nobody waits for a download any more.
+pid_t asking_process = 0;
+
+std::optional<int> has_asker_gone() noexcept {
+  return ::getppid() == asking_process ? std::nullopt : std::optional(SIGTERM);
 }
 
 // Asks through the broker, one file at a time.
@@ -80,9 +90,12 @@ FindDebugFile duty_to_ask_servers(const Options& options, const Deadline& deadli
   events.on_warning = [problem](std::string_view text) { *problem = text; };
   const auto server = Debuginfod::of_environment(std::move(events));
   if (!server) return {};
-  return [server, problem, deadline](const std::string& build_id) -> Result<Fd> {
+  asking_process = ::getpid();
+  Deadline until = deadline;
+  until.interrupted = has_asker_gone;
+  return [server, problem, until](const std::string& build_id) -> Result<Fd> {
     const DebugServer::Wanted wanted{build_id, build_id};
-    std::vector<DebugServer::Found> found = server->find(std::span(&wanted, 1), deadline);
+    std::vector<DebugServer::Found> found = server->find(std::span(&wanted, 1), until);
     if (!problem->empty()) return Error{ErrorKind::Os, *problem};
     return std::move(found.front().file);
   };
