@@ -47,11 +47,33 @@ Account account_for(const Arenas& arenas, const Walked& walked) {
 }
 
 // The mapping of a chunk from memalign begins before the chunk.
+Range mapping_of(const Words& words, const Chunk& chunk) {
+  const std::uint64_t before = words.at_or_zero(chunk.at) & ~15U;
+  return {chunk.at - before, before + chunk.bytes + chunk.behind};
+}
+
+// Data of the program may look like one mapped chunk more than malloc has, for instance in the heap
+// of a virtual machine. Removes it if its size alone explains the difference to malloc's account.
+void drop_lookalike(const Words& words, const Account& account, Walked& walked) {
+  if (account.counts_drift || account.mapped_chunks != account.counted_mapped_chunks + 1) return;
+  const std::uint64_t excess = account.mapped_bytes - account.counted_mapped_bytes;
+  const auto is_alike = [&](const Chunk& chunk) {
+    return chunk.state == ChunkState::Mapped && mapping_of(words, chunk).bytes == excess;
+  };
+  auto& chunks = walked.chunks;
+  if (std::count_if(chunks.begin(), chunks.end(), is_alike) != 1) return;
+  const auto found = std::find_if(chunks.begin(), chunks.end(), is_alike);
+  std::erase(walked.claimed, mapping_of(words, *found));
+  chunks.erase(found);
+}
+
 void count_mapped(const Words& words, const Walked& walked, Account& account) {
+  account.mapped_chunks = 0;
+  account.mapped_bytes = 0;
   for (const Chunk& chunk : walked.chunks) {
     if (chunk.state != ChunkState::Mapped) continue;
     account.mapped_chunks += 1;
-    account.mapped_bytes += (words.at_or_zero(chunk.at) & ~15U) + chunk.bytes + chunk.behind;
+    account.mapped_bytes += mapping_of(words, chunk).bytes;
     account.counts_drift = account.counts_drift || chunk.behind != 0;
   }
 }
@@ -120,6 +142,8 @@ Result<Heap> read_heap(const Capture& capture, const Places& places) {
   Heap heap;
   heap.caches = mark_caches(words, *arenas, places.thread_pointers, walked.chunks);
   heap.account = account_for(*arenas, walked);
+  count_mapped(words, walked, heap.account);
+  drop_lookalike(words, heap.account, walked);
   count_mapped(words, walked, heap.account);
   heap.problems = std::move(walked.problems);
   if (!arenas->parameters) {

@@ -1,5 +1,7 @@
 #include "symbols/malloc/heap.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "symbols/heap/by_hand.h"
@@ -120,6 +122,32 @@ TEST_CASE("the bytes of mapped chunks may be miscounted by realloc in 2.43, and 
     const auto heap = fake.read();
     REQUIRE(heap);
     CHECK(heap->problems.empty() == (release.name == "2.43"));
+  }
+}
+
+TEST_CASE("data that looks like a mapped chunk is not one if malloc's account shows it") {
+  FakeMallocHeap fake(malloc_releases().at(4));
+  const RemoteAddr first = fake.add_mapped(0x21000);
+  const RemoteAddr second = fake.add_mapped(0x22000);
+  const RemoteAddr after = second - 16 + 0x22000;
+  constexpr std::uint64_t kIsMapped = 2;
+  SUBCASE("its size is unique") {
+    fake.poke(after + 8, 0x5000 | kIsMapped);
+    const auto heap = fake.read();
+    REQUIRE(heap);
+    CHECK(heap->problems.empty());
+    CHECK(heap->account.mapped_chunks == 2);
+    CHECK(heap->account.mapped_bytes == 0x43000);
+    CHECK(heap->index.blocks.size() == 2);
+    CHECK(heap->index.blocks.front().start == first);
+    CHECK(std::none_of(heap->claimed.begin(), heap->claimed.end(),
+                       [&](const Range& one) { return one.contains(after); }));
+  }
+  SUBCASE("a chunk has the same size") {
+    fake.poke(after + 8, 0x22000 | kIsMapped);
+    const auto heap = fake.read();
+    REQUIRE(heap);
+    CHECK(heap->problems.size() == 1);
   }
 }
 
