@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "integration/control_group.h"
 #include "integration/health.h"
 #include "integration/live_target.h"
 #include "integration/rounds.h"
@@ -45,6 +46,12 @@ std::vector<DiagnosedCase> incidents_in_c() {
       {one, {"descriptors"}, "limit", Truth::Fault, "of 256 descriptors"},
       {one, {"same_file"}, "descriptors", Truth::Unusual, "/etc/hostname"},
       {one, {"mappings"}, "limit", Truth::Fault, "memory mappings"},
+      {one, {"lost_lock_of_many"}, "lost_lock", Truth::Fault, "200 threads wait"},
+      {one, {"untrimmed"}, "untrimmed", Truth::Unusual, "malloc_trim(0) would return"},
+      {one, {"many_files"}, "outside", Truth::Unusual, "200 files in /tmp/diagnosed-parts."},
+      {one, {"address_space"}, "limit", Truth::Fault, "RLIMIT_AS"},
+      {one, {"deep_stack"}, "limit", Truth::Fault, "RLIMIT_STACK"},
+      {one, {"hidden"}, "leaking", Truth::Fault, "to which no reference was found"},
       {"deadlock", {}, "deadlock", Truth::Fault, "ring-0"},
   };
 }
@@ -60,6 +67,7 @@ std::vector<DiagnosedCase> health_in_c() {
       {one, {"freed"}, "healthy", Truth::Healthy, ""},
       {one, {"connections"}, "healthy", Truth::Healthy, ""},
       {one, {"churn"}, "healthy", Truth::Works, ""},
+      {one, {"never_malloc"}, "healthy", Truth::Healthy, "in anonymous memory"},
       {"sleeper", {}, "healthy", Truth::Healthy, ""},
       {"allocates_musl", {}, "healthy", Truth::Healthy, ""},
       {"known_live_set", {}, "healthy", Truth::Healthy, "the collector's heap"},
@@ -138,6 +146,66 @@ TEST_CASE("each incident of a program in C gets its verdict") {
 
 TEST_CASE("no healthy program in C raises an alarm") {
   check_cases(health_in_c());
+}
+
+TEST_CASE("a lock that fork copied is named as its parent's") {
+  LiveTarget target("diagnosed", {"forked_lock"});
+  const ToolRun run =
+      run_tool({"diagnose", "-f", "json", std::to_string(target.greeting().at("child"))});
+  INFO(run.output);
+  CHECK(run.output.find(R"("verdict":"lost_lock")") != std::string::npos);
+  CHECK(run.output.find(fmt::format("a thread of the parent, process {}:", target.pid())) !=
+        std::string::npos);
+}
+
+TEST_CASE("growth since a snapshot is a fault, and names what is new") {
+  const TemporaryDirectory directory;
+  LiveTarget target("diagnosed", {"grow"});
+  const std::string pid = std::to_string(target.pid());
+  const std::string before = directory.file("before.jsonl");
+  REQUIRE(run_tool({"-o", before, pid}).status == 0);
+  const std::vector<std::string> look{"diagnose", "--fail-if", "found", "--baseline", before, pid};
+  CHECK(run_tool(look).status == 0);
+  CHECK(target.ask("grow").at("grown") == 1);
+  const ToolRun run = run_tool(look);
+  INFO(run.output);
+  CHECK(run.status == 10);
+  CHECK(run.output.starts_with("growing: the live objects have grown from "));
+  CHECK(run.output.find("20000 new (104 bytes)") != std::string::npos);
+}
+
+TEST_CASE("a control group that is nearly full is a fault") {
+  const std::filesystem::path first = "/sys/fs/cgroup/memory";
+  const bool is_first = std::filesystem::exists(first);
+  const std::string limit = is_first ? "memory.limit_in_bytes" : "memory.max";
+  const ControlGroup group(is_first ? first : unified_hierarchy(), limit);
+  if (!group.exists()) return print_skip("no control group that limits memory");
+  REQUIRE(group.write(limit, std::to_string(64 << 20)));
+  {
+    LiveTarget target("diagnosed", {"fill_group"});
+    const std::string pid = std::to_string(target.pid());
+    REQUIRE(group.write("cgroup.procs", pid));
+    CHECK(run_tool({"diagnose", "--fail-if", "found", pid}).status == 0);
+    CHECK(target.ask("fill").at("filled") == 1);
+    const ToolRun run = run_tool({"diagnose", "--fail-if", "found", pid});
+    INFO(run.output);
+    CHECK(run.status == 10);
+    CHECK(run.output.find("its control group uses 6") != std::string::npos);
+  }
+}
+
+TEST_CASE("a snapshot says what it cannot show, and a pipe has no next command") {
+  const TemporaryDirectory directory;
+  LiveTarget target("diagnosed", {"idle"});
+  const std::string file = directory.file("heap.jsonl");
+  REQUIRE(run_tool({"-o", file, std::to_string(target.pid())}).status == 0);
+  const ToolRun run = run_tool({"diagnose", file});
+  CHECK(run.output.find("; leaks cannot be judged, because the file has only reachable objects") <
+        run.output.find('\n'));
+  CHECK(run.output.find("next: heapattach") != std::string::npos);
+  const ToolRun piped = run_in_shell("\"$0\" diagnose /dev/stdin < <(cat \"$1\")", {file});
+  CHECK(piped.status == 0);
+  CHECK(piped.output.find("next:") == std::string::npos);
 }
 
 TEST_CASE("incidents and health of programs in C++ are told apart") {

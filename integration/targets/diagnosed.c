@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,9 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MIB (1UL << 20)
@@ -159,6 +162,134 @@ static void mappings(void) {
   ready_for_good();
 }
 
+// A lock that is held when the process is forked. The child waits for it; its parent, for the
+// child.
+static void* hold(void* unused) {
+  pthread_mutex_lock(&accounts);
+  pause();
+  return unused;
+}
+
+static void forked_lock(void) {
+  start(hold, NULL);
+  usleep(50000);
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pthread_mutex_lock(&accounts);
+  }
+  usleep(50000);
+  printf("ready child=%d\n", child);
+  fflush(stdout);
+  waitpid(child, NULL, 0);
+}
+
+static void* want(void* unused) {
+  pthread_mutex_lock(&accounts);
+  return unused;
+}
+
+static void lost_lock_of_many(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, lock_and_end, &accounts);
+  pthread_join(thread, NULL);
+  for (int i = 0; i < 200; ++i) start(want, NULL);
+  usleep(100000);
+  ready_for_good();
+}
+
+// Whole pages are free, which malloc keeps.
+static void untrimmed(void) {
+  for (int i = 0; i < 100000; ++i) kept[i] = memset(malloc(600), 'x', 600);
+  for (int i = 0; i < 100000; ++i) {
+    if (i % 100 == 0) continue;
+    free(kept[i]);
+    kept[i] = NULL;
+  }
+  ready_for_good();
+}
+
+// Without stdio, which would allocate.
+static void say_ready(void) {
+  if (write(STDOUT_FILENO, "ready\n", 6) != 6) abort();
+  for (;;) pause();
+}
+
+static void never_malloc(void) {
+  char* pool = mmap(NULL, 100 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memset(pool, 'x', 100 * MIB);
+  say_ready();
+}
+
+static void many_files(void) {
+  char folder[] = "/tmp/diagnosed-parts.XXXXXX";
+  if (mkdtemp(folder) == NULL) abort();
+  for (int i = 0; i < 200; ++i) {
+    char name[100];
+    snprintf(name, sizeof name, "%s/%d", folder, i);
+    const int fd = open(name, O_RDWR | O_CREAT, 0600);
+    if (fd < 0 || ftruncate(fd, MIB / 2) != 0) abort();
+    memset(mmap(NULL, MIB / 2, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), 'x', MIB / 2);
+    unlink(name);
+    close(fd);
+  }
+  rmdir(folder);
+  ready_for_good();
+}
+
+static void address_space(void) {
+  const struct rlimit limit = {256 * MIB, 256 * MIB};
+  setrlimit(RLIMIT_AS, &limit);
+  mmap(NULL, 230 * MIB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ready_for_good();
+}
+
+static __attribute__((noinline)) int descend(int levels) {
+  volatile char frame[65536];
+  frame[0] = frame[sizeof frame - 1] = (char)levels;
+  if (levels == 0) ready_for_good();
+  return descend(levels - 1) + frame[0];
+}
+
+static void deep_stack(void) {
+  struct rlimit limit;
+  getrlimit(RLIMIT_STACK, &limit);
+  limit.rlim_cur = 4 * MIB;
+  setrlimit(RLIMIT_STACK, &limit);
+  descend(58);
+}
+
+static void await_line(void) {
+  for (int letter = getchar(); letter != '\n' && letter != EOF; letter = getchar()) continue;
+}
+
+// Sessions are added when a line comes.
+static void grow(void) {
+  static void* volatile sessions;
+  for (int i = 0; i < 1000; ++i) kept[i] = malloc(100);
+  ready();
+  await_line();
+  for (int i = 0; i < 20000; ++i) {
+    void** session = malloc(100);
+    *session = sessions;
+    sessions = session;
+  }
+  puts("grown=1");
+  fflush(stdout);
+  for (;;) pause();
+}
+
+// Nearly fills a control group of 64 MiB when a line comes.
+static void fill_group(void) {
+  ready();
+  await_line();
+  char* pool = mmap(NULL, 61 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memset(pool, 'x', 61 * MIB);
+  puts("filled=1");
+  fflush(stdout);
+  for (;;) pause();
+}
+
 // Health.
 
 static void idle(void) {
@@ -238,6 +369,27 @@ static void churn(void) {
   }
 }
 
+// A list whose links are no addresses. It looks like a leak from outside.
+struct link {
+  uintptr_t next;
+  char value[48];
+};
+static uintptr_t hidden_list;
+
+static __attribute__((noinline)) void hide_list(void) {
+  for (int i = 0; i < 5000; ++i) {
+    struct link* link = malloc(sizeof *link);
+    link->next = hidden_list;
+    hidden_list = ~(uintptr_t)link;
+  }
+}
+
+static void hidden(void) {
+  hide_list();
+  forget();
+  ready_for_good();
+}
+
 static const struct {
   const char* name;
   void (*run)(void);
@@ -254,6 +406,16 @@ static const struct {
     {"descriptors", descriptors},
     {"same_file", same_file},
     {"mappings", mappings},
+    {"forked_lock", forked_lock},
+    {"lost_lock_of_many", lost_lock_of_many},
+    {"untrimmed", untrimmed},
+    {"never_malloc", never_malloc},
+    {"many_files", many_files},
+    {"address_space", address_space},
+    {"deep_stack", deep_stack},
+    {"grow", grow},
+    {"fill_group", fill_group},
+    {"hidden", hidden},
     {"idle", idle},
     {"pool", pool},
     {"take_turns", take_turns},

@@ -13,7 +13,7 @@ namespace {
 const std::array kReports{
     ReportRow{.report = Report::Diagnose,
               .name = "diagnose",
-              .help = "what is wrong: is it hung, leaking, bloated or healthy?",
+              .help = "what is wrong: hung, leaking, bloated, or nothing",
               .more =
                   "Looks at threads, fibers, the heap, all memory, and limits. The first line is "
                   "the verdict with its proof; then come at most three findings, and the command "

@@ -1,6 +1,8 @@
 #include "report/cli/take_diagnosis.h"
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -38,6 +40,12 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
+bool can_be_read_again(const std::string& file) {
+  std::error_code error;
+  const bool is_descriptor = file.starts_with("/dev/") || file.starts_with("/proc/");
+  return !is_descriptor && std::filesystem::is_regular_file(file, error);
+}
+
 // Whether the process can be looked at although its heap was not read.
 bool leaves_the_process(const Error& error) {
   switch (error.kind) {
@@ -65,7 +73,7 @@ Result<void> add_baseline(const Options& options,
 
 Result<Evidence> from_saved(const Options& options, const Deadline& deadline, Console& console) {
   Evidence evidence;
-  evidence.source = quoted(options.file);
+  evidence.source = can_be_read_again(options.file) ? quoted(options.file) : std::string();
   const Snapshot snapshot = HA_TRY(take_from_file(options, deadline, console));
   evidence.pid = snapshot.header.pid;
   if (!snapshot.threads.empty()) evidence.stacks = stacks::saved_stacks(snapshot);
@@ -83,6 +91,8 @@ void add_stacks(const Request& request, Evidence& evidence) {
     return;
   }
   if (evidence.exe.empty()) evidence.exe = report->exe;
+  const double pause = std::chrono::duration<double, std::milli>(report->pause).count();
+  evidence.pause_ms = evidence.pause_ms.value_or(0) + pause;
   evidence.stacks = std::move(*report);
 }
 

@@ -168,7 +168,8 @@ class RootList {
     if (range.kind == heap::RootKind::Stack) root.thread = range.thread;
     if (range.kind == heap::RootKind::Fiber) root.fiber = range.fiber;
     if (range.kind == heap::RootKind::Global) globals_.name(at, root);
-    if (!range.name.empty()) root.symbol = range.name;
+    // A module's variables that begin as zeros may be in anonymous memory.
+    if (root.module.empty() && !range.name.empty()) root.symbol = range.name;
     if (root.thread || root.fiber) name_frame(from_, range, at, root);
     add(std::move(root), to);
   }

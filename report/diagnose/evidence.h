@@ -60,15 +60,16 @@ struct GrowthSeen {
   std::vector<std::string> remarks;  // what could mislead
 };
 
-// Resident memory with one name: a file, or "[heap]".
+// Resident memory of one mapped file, or of all that are in one folder.
 struct MappedFile {
   std::string path;
   std::uint64_t resident_bytes = 0;
+  std::uint64_t files = 0;  // in the folder
 };
 
 struct Evidence {
   pid_t pid = 0;
-  std::string source;  // for the next command: the pid or the file
+  std::string source;  // for the next command: the pid or the file; empty: it cannot be read again
   bool is_live = false;
   std::string exe;
   std::string captured;
@@ -77,17 +78,22 @@ struct Evidence {
   // Findings and remarks include those that only a heap shows.
   std::optional<stacks::StackReport> stacks;
   std::vector<snapshot::HeapAccount> heaps;
-  std::uint64_t objects = 0;  // reachable
+  std::uint64_t objects = 0;       // reachable
+  bool lacks_unreachable = false;  // objects, without which leaks cannot be judged
   std::optional<LeaksSeen> leaks;
   std::optional<HolderSeen> holder;
   std::optional<GrowthSeen> growth;
   std::optional<snapshot::MemoryAccount> memory;
-  std::vector<MappedFile> files;   // the largest first
-  std::uint64_t shared_bytes = 0;  // of writable memory that is shared with other processes
+  std::vector<MappedFile> files;    // the largest first
+  std::vector<MappedFile> folders;  // likewise
+  std::uint64_t shared_bytes = 0;   // of writable memory that is shared with other processes
   std::optional<ProcessFacts> facts;
 
   std::vector<std::string> not_examined;  // "leaks: …"
   bool is_partial = false;                // … because something failed
+
+  // Whether a heap could be read.
+  [[nodiscard]] bool has_objects() const { return !heaps.empty() || objects > 0; }
 };
 
 }  // namespace heapattach::diagnose

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "report/diagnose/alike_lines.h"
 #include "report/diagnose/finders.h"
 
 namespace heapattach::diagnose {
@@ -24,7 +25,6 @@ std::string waiting_text(std::size_t threads) {
 }  // namespace
 
 void find_all_waiting(const Evidence& evidence, std::vector<Finding>& found) {
-  constexpr std::size_t kShownThreads = 4;
   if (!evidence.stacks) return;
   const stacks::StackReport& report = *evidence.stacks;
   const bool has_deadlock = std::any_of(
@@ -35,18 +35,18 @@ void find_all_waiting(const Evidence& evidence, std::vector<Finding>& found) {
       std::all_of(report.threads.begin(), report.threads.end(),
                   [](const stacks::ThreadSeen& thread) { return thread.needs_another_thread; });
   const bool handles_no_signal = report.caught_signals && *report.caught_signals == 0;
-  if (has_deadlock || !all_wait || !handles_no_signal) return;
+  const bool has_lost_lock =
+      std::any_of(report.threads.begin(), report.threads.end(),
+                  [](const stacks::ThreadSeen& thread) { return thread.gone_owner != 0; });
+  if (has_deadlock || has_lost_lock || !all_wait || !handles_no_signal) return;
   Finding hung{.kind = "all_waiting",
                .severity = Severity::Fault,
                .sentence = waiting_text(report.threads.size()),
                .evidence = {},
                .next = "stacks " + evidence.source};
-  for (const stacks::ThreadSeen& thread : report.threads) {
-    if (hung.evidence.size() == kShownThreads) break;
-    hung.evidence.push_back(fmt::format("{}{}: {}", title_of(thread),
-                                        thread.function.empty() ? "" : " in " + thread.function,
-                                        thread.wait.call));
-  }
+  AlikeLines lines;
+  for (const stacks::ThreadSeen& thread : report.threads) lines.add(thread);
+  hung.evidence = lines.lines();
   found.push_back(std::move(hung));
 }
 

@@ -17,7 +17,7 @@ using stacks::FiberSeen;
 using stacks::ThreadSeen;
 using stacks::WaitKind;
 
-bool could_run(const FiberSeen& fiber) {
+bool is_runnable(const FiberSeen& fiber) {
   if (fiber.is_of_runtime || fiber.thread) return false;
   switch (fiber.wait.kind) {
     case WaitKind::Ready:
@@ -32,7 +32,7 @@ std::uint64_t starving(const stacks::StackReport& report) {
   const auto is_looking = [](const ThreadSeen& thread) { return thread.is_idle; };
   if (std::any_of(report.threads.begin(), report.threads.end(), is_looking)) return 0;
   return static_cast<std::uint64_t>(
-      std::count_if(report.fibers.begin(), report.fibers.end(), could_run));
+      std::count_if(report.fibers.begin(), report.fibers.end(), is_runnable));
 }
 
 // "memcpy, called by crunch (crunch.c:12)".
@@ -62,28 +62,65 @@ std::vector<std::string> frames_of(const stacks::StackReport& report, const Thre
   return lines;
 }
 
+// Busy threads in one place, which run no fiber; or one that does.
+struct BusyPlace {
+  std::string place;
+  std::vector<const ThreadSeen*> threads;
+};
+
+std::vector<BusyPlace> busy_places(const stacks::StackReport& report) {
+  std::vector<BusyPlace> places;
+  for (const ThreadSeen& thread : report.threads) {
+    if (!thread.is_busy || thread.is_idle || thread.is_of_kernel) continue;
+    std::string place = place_of(report, thread);
+    const auto same = std::find_if(places.begin(), places.end(), [&](const BusyPlace& one) {
+      return !thread.fiber && !one.threads.front()->fiber && one.place == place;
+    });
+    if (same != places.end()) {
+      same->threads.push_back(&thread);
+    } else {
+      places.push_back({std::move(place), {&thread}});
+    }
+  }
+  return places;
+}
+
+std::string sentence_of(const stacks::StackReport& report,
+                        const BusyPlace& busy,
+                        std::uint64_t kept_waiting) {
+  const ThreadSeen& first = *busy.threads.front();
+  const bool is_one = busy.threads.size() == 1;
+  std::string text = "busy: ";
+  if (first.fiber) text += title_of(report.fibers.at(*first.fiber)) + ", on ";
+  text += is_one ? title_of(first) + " never gave up its processor"
+                 : fmt::format("{} threads never gave up their processors", busy.threads.size());
+  if (!busy.place.empty()) text += ", in " + busy.place;
+  if (kept_waiting > 0) {
+    return text + fmt::format("; {} could run meanwhile, but not on that thread",
+                              counted(kept_waiting, "fiber"));
+  }
+  return text + (is_one ? "; this is work, or a loop that does not end"
+                        : "; this is work, or loops that do not end");
+}
+
 }  // namespace
 
 void find_busy(const Evidence& evidence, std::vector<Finding>& found) {
   if (!evidence.stacks) return;
   const stacks::StackReport& report = *evidence.stacks;
-  const std::uint64_t kept_waiting = starving(report);
-  for (const ThreadSeen& thread : report.threads) {
-    if (!thread.is_busy || thread.is_idle || thread.is_of_kernel) continue;
-    const bool is_harmful = kept_waiting > 0 && thread.fiber.has_value();
-    Finding busy{.kind = "busy",
-                 .severity = is_harmful ? Severity::Fault : Severity::Unusual,
-                 .sentence = "busy: ",
-                 .evidence = frames_of(report, thread),
-                 .next = "stacks " + evidence.source};
-    if (thread.fiber) busy.sentence += title_of(report.fibers.at(*thread.fiber)) + ", on ";
-    busy.sentence += title_of(thread) + " never gave up its processor";
-    if (const std::string place = place_of(report, thread); !place.empty())
-      busy.sentence += ", in " + place;
-    busy.sentence += is_harmful ? fmt::format("; {} could run meanwhile, but not on that thread",
-                                              counted(kept_waiting, "fiber"))
-                                : "; this is work, or a loop that does not end";
-    found.push_back(std::move(busy));
+  const std::uint64_t could_run = starving(report);
+  for (const BusyPlace& busy : busy_places(report)) {
+    const ThreadSeen& first = *busy.threads.front();
+    const std::uint64_t kept_waiting = first.fiber ? could_run : 0;
+    Finding finding{.kind = "busy",
+                    .severity = kept_waiting > 0 ? Severity::Fault : Severity::Unusual,
+                    .sentence = sentence_of(report, busy, kept_waiting),
+                    .evidence = frames_of(report, first),
+                    .next = "stacks " + evidence.source};
+    if (busy.threads.size() > 1) {
+      finding.evidence.insert(finding.evidence.begin(), "for instance " + title_of(first) + ":");
+    }
+    found.push_back(std::move(finding));
   }
 }
 

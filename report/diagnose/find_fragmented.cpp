@@ -1,11 +1,10 @@
-// Memory of malloc's that is free between allocations: malloc uses it again, but cannot return it.
-// A program that has just freed something always has some. It counts from 16 MiB and half of the
-// heap, and only if it is resident: malloc_trim() gives back whole pages in between, and arenas
-// have pages that were never written to. It is no fault, because the program may need the memory
-// again.
+// Memory of malloc's that is free between allocations. A program that has just freed something
+// always has some. It counts from 16 MiB and half of the heap, and only if it is resident: arenas
+// have pages that were never written to. malloc keeps whole free pages, too, until somebody calls
+// malloc_trim(), so the finding says how much that would return. It is no fault, because the
+// program may need the memory again.
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -22,12 +21,39 @@ std::uint64_t fact_of(const snapshot::HeapAccount& heap, std::string_view key) {
   return found == heap.facts.end() ? 0 : found->number;
 }
 
-// How much more anonymous memory is resident than is in use; everything if that is unknown.
-std::uint64_t free_resident(const Evidence& evidence, std::uint64_t in_use) {
-  if (!evidence.memory) return std::numeric_limits<std::uint64_t>::max();
+// How much more anonymous memory is resident than is in use; all that is free if that is unknown.
+std::uint64_t free_resident(const Evidence& evidence, std::uint64_t in_use, std::uint64_t free) {
+  if (!evidence.memory) return free;
   const std::uint64_t resident = evidence.memory->total.resident_bytes -
                                  evidence.memory->of(snapshot::MemoryUse::Files).resident_bytes;
-  return resident - std::min(resident, in_use);
+  return std::min(free, resident - std::min(resident, in_use));
+}
+
+Finding finding_of(const snapshot::HeapAccount& heap, std::uint64_t arenas, std::uint64_t pages) {
+  const std::uint64_t free = fact_of(heap, "bin_bytes");
+  const std::string amount = fmt::format("{} of the {} in {} heap are free", human_bytes(free),
+                                         human_bytes(arenas), whose(*heap.kind));
+  Finding finding{
+      .kind = {},
+      .severity = Severity::Unusual,
+      .sentence = {},
+      .evidence = {fmt::format("in use: {}; free at the ends of arenas: {}; arenas: {}",
+                               human_bytes(heap.live + heap.unreachable),
+                               human_bytes(fact_of(heap, "top_bytes")), fact_of(heap, "arenas"))},
+      .next = {}};
+  if (pages >= free / 2) {
+    finding.kind = "untrimmed";
+    finding.sentence =
+        fmt::format("free but kept: {}; malloc_trim(0) would return about {} of them to the system",
+                    amount, human_bytes(pages));
+    return finding;
+  }
+  finding.kind = "fragmented";
+  finding.sentence = fmt::format(
+      "fragmented: {}, but share their pages with allocations; malloc_trim(0) would return about "
+      "{} of them to the system",
+      amount, human_bytes(pages));
+  return finding;
 }
 
 }  // namespace
@@ -39,19 +65,11 @@ void find_fragmented(const Evidence& evidence, std::vector<Finding>& found) {
     const std::uint64_t arenas =
         heap.heap - std::min(heap.heap, fact_of(heap, "mapped_allocation_bytes"));
     if (free < kLeastFree || free < arenas / 2) continue;
-    if (free_resident(evidence, heap.heap - std::min(heap.heap, free)) < free / 4 * 3) continue;
-    found.push_back(
-        {.kind = "fragmented",
-         .severity = Severity::Unusual,
-         .sentence = fmt::format(
-             "fragmented: {} of the {} in {} heap are free, but lie between allocations and cannot "
-             "be returned to the system",
-             human_bytes(free), human_bytes(arenas), whose(*heap.kind)),
-         .evidence = {fmt::format("in use: {}; free at the ends of arenas: {}; arenas: {}",
-                                  human_bytes(heap.live + heap.unreachable),
-                                  human_bytes(fact_of(heap, "top_bytes")),
-                                  fact_of(heap, "arenas"))},
-         .next = "summary " + evidence.source});
+    const std::uint64_t in_use = heap.heap - std::min(heap.heap, free);
+    const std::uint64_t resident = free_resident(evidence, in_use, free);
+    if (resident < free / 4 * 3) continue;
+    found.push_back(finding_of(heap, arenas, std::min(resident, fact_of(heap, "free_page_bytes"))));
+    found.back().next = "summary " + evidence.source;
   }
 }
 

@@ -62,6 +62,8 @@ void find_leaking(const Evidence& evidence, std::vector<Finding>& found) {
   for (std::size_t i = 0; i < std::min(leaks.rows.size(), kShownLeaks); ++i) {
     leaking.evidence.push_back(line_of(leaks.rows[i]));
   }
+  leaking.evidence.emplace_back(
+      "references that the program keeps in another form, such as XORed or packed, are not found");
   found.push_back(std::move(leaking));
 }
 

@@ -1,6 +1,9 @@
 // Limits of which four fifths are used. A server needs room for a burst; the next call that fails
-// at the limit is often one that nobody checks. The memory of a control group is reported from nine
-// tenths, because a group that is meant to be full of one program is no fault before that.
+// at the limit is often one that nobody checks. Two limits are reported from nine tenths: the
+// memory of a control group, because a group that is meant to be full of one program is no fault
+// before that, and the first thread's stack, because it never shrinks.
+
+#include <array>
 
 #include <fmt/format.h>
 
@@ -35,14 +38,40 @@ std::vector<std::string> most_open(const ProcessFacts& facts) {
   return lines;
 }
 
-void add_memory_limit(const Evidence& evidence, std::vector<Finding>& found) {
+// A limit of the memory that the process may have.
+struct MemoryLimit {
+  std::optional<LimitedUse> ProcessFacts::*use;
+  unsigned percent;
+  std::string_view words;  // after "7.2 MiB of 8.0 MiB"
+};
+constexpr std::array kMemoryLimits{
+    MemoryLimit{&ProcessFacts::address_space, kNearPercent,
+                "of address space are mapped (RLIMIT_AS); beyond that, allocations fail"},
+    MemoryLimit{&ProcessFacts::private_data, kNearPercent,
+                "of private memory are mapped (RLIMIT_DATA); beyond that, allocations fail"},
+    MemoryLimit{&ProcessFacts::first_stack, kNearlyFullPercent,
+                "of stack have been used by the first thread (RLIMIT_STACK); beyond that, the "
+                "kernel kills the process"}};
+
+void add_memory_limits(const Evidence& evidence, std::vector<Finding>& found) {
+  for (const MemoryLimit& limit : kMemoryLimits) {
+    const std::optional<LimitedUse>& use = (*evidence.facts).*limit.use;
+    if (!use || !use->is_near(limit.percent)) continue;
+    const bool is_of_stack = limit.use == &ProcessFacts::first_stack;
+    add_limit(
+        fmt::format("{} of {} {}", human_bytes(use->used), human_bytes(*use->limit), limit.words),
+        {}, is_of_stack ? "stacks " + evidence.source : next_on_memory(evidence), found);
+  }
+}
+
+void add_group_limit(const Evidence& evidence, std::vector<Finding>& found) {
   const std::optional<LimitedUse>& memory = evidence.facts->group_memory;
   if (!memory || !memory->is_near(kNearlyFullPercent)) return;
   std::vector<std::string> lines{fmt::format("this process has {} of it resident",
                                              human_bytes(evidence.facts->resident_bytes))};
   add_limit(fmt::format("its control group uses {} of {}, and at the limit the kernel kills",
                         human_bytes(memory->used), human_bytes(*memory->limit)),
-            std::move(lines), "summary " + evidence.source, found);
+            std::move(lines), next_on_memory(evidence), found);
 }
 
 }  // namespace
@@ -81,9 +110,10 @@ void find_limits(const Evidence& evidence, std::vector<Finding>& found) {
     }
     add_limit(fmt::format("{} of {} memory mappings (vm.max_map_count)", facts.mappings->used,
                           *facts.mappings->limit),
-              std::move(lines), "summary " + evidence.source, found);
+              std::move(lines), next_on_memory(evidence), found);
   }
-  add_memory_limit(evidence, found);
+  add_memory_limits(evidence, found);
+  add_group_limit(evidence, found);
 }
 
 }  // namespace heapattach::diagnose

@@ -19,7 +19,7 @@ void find_swapped(const Evidence& evidence, std::vector<Finding>& found) {
                    .sentence = fmt::format("swapped out: {} of the {} of its memory are on disk",
                                            human_bytes(swapped), human_bytes(all)),
                    .evidence = {},
-                   .next = "summary " + evidence.source});
+                   .next = next_on_memory(evidence)});
 }
 
 }  // namespace heapattach::diagnose

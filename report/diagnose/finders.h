@@ -6,6 +6,9 @@
 // for it. verdict.cpp has the list of them.
 namespace heapattach::diagnose {
 
+// The report on the memory of the process: its summary, or its stacks if no heap could be read.
+[[nodiscard]] std::string next_on_memory(const Evidence& evidence);
+
 void find_deadlock(const Evidence& evidence, std::vector<Finding>& found);
 void find_lost_owner(const Evidence& evidence, std::vector<Finding>& found);
 void find_all_waiting(const Evidence& evidence, std::vector<Finding>& found);

@@ -31,7 +31,9 @@ std::string why_leaks_are_unknown(const Snapshot& snapshot, const Evidence& evid
   if (snapshot::are_collected(snapshot.heaps))
     return "malloc's heap beside the collector's: --heap both";
   if (!snapshot.complete) return "leaks: " + snapshot.reason;
-  if (snapshot.header.live_only) return "leaks: the file has only reachable objects";
+  if (snapshot.header.live_only) {
+    return "leaks: the file has only reachable objects (--all saves the others, too)";
+  }
   if (snapshot.first_edge.empty()) return "leaks: the snapshot was taken without references";
   if (evidence.shared_bytes > 0) {
     return fmt::format(
@@ -88,6 +90,16 @@ std::optional<HolderSeen> holder_of(const Snapshot& snapshot) {
   return seen;
 }
 
+std::vector<MappedFile> largest_of(const std::map<std::string, MappedFile>& by_path) {
+  std::vector<MappedFile> largest;
+  for (const auto& [path, one] : by_path) largest.push_back({path, one.resident_bytes, one.files});
+  std::stable_sort(largest.begin(), largest.end(), [](const MappedFile& a, const MappedFile& b) {
+    return a.resident_bytes > b.resident_bytes;
+  });
+  if (largest.size() > kKeptRows) largest.resize(kKeptRows);
+  return largest;
+}
+
 }  // namespace
 
 bool explains_leaks(const std::vector<std::uint64_t>& words, const Snapshot& snapshot) {
@@ -119,6 +131,8 @@ void add_heap(const Snapshot& snapshot, Evidence& evidence) {
     evidence.is_partial = true;
     evidence.not_examined.push_back("a part of the heap: " + snapshot.reason);
   }
+  evidence.lacks_unreachable =
+      snapshot.header.live_only && !snapshot::are_collected(snapshot.heaps) && !evidence.is_live;
   std::string no_leaks = why_leaks_are_unknown(snapshot, evidence);
   if (no_leaks.empty()) {
     evidence.leaks = leaks_of(snapshot);
@@ -154,17 +168,22 @@ void add_growth(const Snapshot& baseline,
 
 void add_memory(const snapshot::SeenMemory& seen, Evidence& evidence) {
   evidence.memory = account_for(seen);
-  std::map<std::string, std::uint64_t> files;
+  std::map<std::string, MappedFile> files;
   for (const snapshot::SeenMapping& one : seen.mappings) {
     const Mapping& mapping = one.mapping.mapping;
     if (may_have_addresses(mapping)) evidence.shared_bytes += one.mapping.resident_bytes;
-    if (mapping.path.starts_with('/')) files[mapping.path] += one.mapping.resident_bytes;
+    if (mapping.path.starts_with('/')) {
+      files[mapping.path].resident_bytes += one.mapping.resident_bytes;
+    }
   }
-  for (const auto& [path, bytes] : files) evidence.files.push_back({path, bytes});
-  std::stable_sort(evidence.files.begin(), evidence.files.end(), [](const auto& a, const auto& b) {
-    return a.resident_bytes > b.resident_bytes;
-  });
-  if (evidence.files.size() > kKeptRows) evidence.files.resize(kKeptRows);
+  std::map<std::string, MappedFile> folders;
+  for (const auto& [path, file] : files) {
+    MappedFile& folder = folders[path.substr(0, path.rfind('/'))];
+    folder.resident_bytes += file.resident_bytes;
+    folder.files += 1;
+  }
+  evidence.files = largest_of(files);
+  evidence.folders = largest_of(folders);
 }
 
 }  // namespace heapattach::diagnose

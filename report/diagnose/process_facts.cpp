@@ -11,6 +11,7 @@
 #include "attach/base/fd.h"
 #include "attach/process/control_groups.h"
 #include "attach/process/kernel_text.h"
+#include "attach/process/thread_activity.h"
 
 namespace heapattach::diagnose {
 
@@ -71,6 +72,26 @@ LimitedUse memory_use_that_stays(const GroupDirectory& group) {
   return use;
 }
 
+std::optional<LimitedUse> use_of_bytes(std::string_view status,
+                                       std::string_view key,
+                                       std::string_view limits,
+                                       std::string_view name) {
+  const auto used = bytes_after(status, key);
+  if (!used) return {};
+  return LimitedUse{*used, number_after(limits, name)};
+}
+
+void read_parent(std::string_view status, ProcessFacts& facts) {
+  const auto pid = number_after(status, "PPid");
+  if (!pid || *pid == 0) return;
+  const auto parent = Process::open(static_cast<pid_t>(*pid));
+  if (!parent) return;
+  const auto threads = observe_activity(*parent);
+  if (!threads) return;
+  facts.parent = parent->pid();
+  for (const ThreadActivity& one : *threads) facts.threads_of_parent.push_back(one.tid_in_target);
+}
+
 }  // namespace
 
 std::string descriptor_kind(std::string_view link) {
@@ -101,6 +122,9 @@ ProcessFacts read_facts(const Process& process) {
   if (const auto threads = number_after(status, "Threads")) {
     facts.threads = LimitedUse{*threads, number_after(limits, "Max processes")};
   }
+  facts.address_space = use_of_bytes(status, "VmSize", limits, "Max address space");
+  facts.private_data = use_of_bytes(status, "VmData", limits, "Max data size");
+  facts.first_stack = use_of_bytes(status, "VmStk", limits, "Max stack size");
   facts.resident_bytes = bytes_after(status, "VmRSS").value_or(0);
   facts.swapped_bytes = bytes_after(status, "VmSwap").value_or(0);
   if (const auto maps = process.maps()) {
@@ -108,6 +132,7 @@ ProcessFacts read_facts(const Process& process) {
     std::string_view rest = most;
     facts.mappings = LimitedUse{maps->mappings().size(), take_number(rest)};
   }
+  read_parent(status, facts);
   facts.tasks = tightest(control_groups("pids", process), task_use);
   facts.group_memory = tightest(control_groups("memory", process), memory_use_that_stays);
   return facts;

@@ -27,10 +27,17 @@ struct ProcessFacts {
   std::optional<LimitedUse> mappings;     // vm.max_map_count
   // Of its control group, without the part of the file cache that the kernel drops first.
   std::optional<LimitedUse> group_memory;
+  std::optional<LimitedUse> address_space;  // RLIMIT_AS
+  std::optional<LimitedUse> private_data;   // RLIMIT_DATA
+  std::optional<LimitedUse> first_stack;    // RLIMIT_STACK: as large as it has ever been
   std::uint64_t resident_bytes = 0;
   std::uint64_t swapped_bytes = 0;
   // The data that the program has stored with the descriptors that epoll watches: often addresses.
   std::vector<std::uint64_t> kept_by_epoll;
+  // The process that it was forked from, if that is alive, and the threads of that, as they are
+  // numbered in the process's own pid namespace.
+  pid_t parent = 0;
+  std::vector<pid_t> threads_of_parent;
 };
 
 // Reads what can be read; what cannot is missing.

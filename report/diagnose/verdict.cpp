@@ -43,7 +43,7 @@ std::vector<std::string> looked_at(const Evidence& evidence) {
   return words;
 }
 
-std::string healthy_sentence(const Verdict& verdict) {
+std::string healthy_sentence(const Evidence& evidence, const Verdict& verdict) {
   const auto& words = verdict.looked_at;
   if (words.empty()) return "nothing could be looked at";
   std::string text = "nothing wrong was found";
@@ -52,12 +52,24 @@ std::string healthy_sentence(const Verdict& verdict) {
     text +=
         fmt::format(" in {} and {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
   }
+  if (evidence.lacks_unreachable) {
+    text += "; leaks cannot be judged, because the file has only reachable objects";
+  }
   return text;
 }
 
-}  // namespace
+std::string next_after_health(const Evidence& evidence) {
+  if (!evidence.has_objects()) return "stacks " + evidence.source;
+  return (evidence.is_live ? "watch 10s " : "suspects ") + evidence.source;
+}
 
-Verdict judge(const Evidence& evidence) {
+// A pipe, for instance, cannot be read twice.
+void leave_out_commands(Verdict& verdict) {
+  verdict.next.clear();
+  for (Finding& finding : verdict.findings) finding.next.clear();
+}
+
+Verdict judged(const Evidence& evidence) {
   Verdict verdict;
   for (const Finder find : kFinders) find(evidence, verdict.findings);
   std::stable_sort(verdict.findings.begin(), verdict.findings.end(),
@@ -73,15 +85,25 @@ Verdict judge(const Evidence& evidence) {
     return verdict;
   }
   verdict.kind = verdict.looked_at.empty() ? "unknown" : "healthy";
-  verdict.sentence = healthy_sentence(verdict);
+  verdict.sentence = healthy_sentence(evidence, verdict);
   if (has_any) {
     verdict.sentence += "; " + verdict.findings.front().sentence;
     verdict.next = verdict.findings.front().next;
-  } else if (evidence.is_live) {
-    verdict.next = (evidence.objects == 0 ? "stacks " : "watch 1m ") + evidence.source;
   } else {
-    verdict.next = "suspects " + evidence.source;
+    verdict.next = next_after_health(evidence);
   }
+  return verdict;
+}
+
+}  // namespace
+
+std::string next_on_memory(const Evidence& evidence) {
+  return (evidence.has_objects() ? "summary " : "stacks ") + evidence.source;
+}
+
+Verdict judge(const Evidence& evidence) {
+  Verdict verdict = judged(evidence);
+  if (evidence.source.empty()) leave_out_commands(verdict);
   return verdict;
 }
 

@@ -21,7 +21,7 @@ struct Finding {
   Severity severity = Severity::Fault;
   std::string sentence;               // what was found, with its proof
   std::vector<std::string> evidence;  // more of it, one line each
-  std::string next;                   // the command that shows more: "stacks 4711"
+  std::string next;                   // the command that shows more: "stacks 4711"; may be empty
 };
 
 struct Verdict {
@@ -31,7 +31,7 @@ struct Verdict {
   bool is_fault = false;
   std::vector<Finding> findings;       // all, the worst first
   std::vector<std::string> looked_at;  // "3 threads"
-  std::string next;                    // the one command to run next
+  std::string next;                    // the one command to run next; empty: none can work
 };
 
 // One kind of finding.

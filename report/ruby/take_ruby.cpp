@@ -97,9 +97,11 @@ begin
     own = Object.private_method_defined?(:gem_original_require) ? :gem_original_require : :require
     TOPLEVEL_BINDING.receiver.send(own, "objspace")
   end
+  traced = ObjectSpace.allocation_sourcefile(Object.new)
   ObjectSpace.trace_object_allocations_start
   last = IO.for_fd({}, "wb")
   file = last.dup
+  file.write("{{\"type\":\"TRACED\"}}\n") if traced
 {}
   file.flush
   GC.start

@@ -23,14 +23,25 @@ struct StackAt {
   pid_t thread = 0;
 };
 
+// The thread-local variables that programs usually have are in the pages before the thread pointer,
+// and the C library's own data about the thread follows it. Other memory may be in the same
+// mapping.
+Range locals_at(RemoteAddr thread_pointer) {
+  constexpr std::uint64_t kBefore = 8192;
+  constexpr std::uint64_t kAfter = 4096;
+  const std::uint64_t start = thread_pointer.value - std::min(thread_pointer.value, kBefore);
+  return {RemoteAddr{start & ~std::uint64_t{7}}, kBefore + kAfter};
+}
+
 class RootSearch {
  public:
   RootSearch(std::span<const Range> own,
              const MemoryMap& map,
              std::span<const FrozenThread> threads)
-      : map_(map), threads_(threads), excluded_(joined({own.begin(), own.end()})) {
+      : map_(map), excluded_(joined({own.begin(), own.end()})) {
     for (const FrozenThread& thread : threads) {
       if (thread.registers) {
+        locals_.push_back(locals_at(thread.registers->thread_pointer));
         stacks_.push_back({thread.registers->stack_pointer, thread.tid});
       } else if (thread.blocked_stack_pointer) {
         stacks_.push_back({*thread.blocked_stack_pointer, thread.tid});
@@ -38,6 +49,8 @@ class RootSearch {
     }
     std::sort(stacks_.begin(), stacks_.end(),
               [](const StackAt& a, const StackAt& b) { return a.pointer < b.pointer; });
+    std::sort(locals_.begin(), locals_.end(),
+              [](const Range& a, const Range& b) { return a.start < b.start; });
   }
 
   std::vector<RootRange> run() && {
@@ -59,26 +72,32 @@ class RootSearch {
 
   void add(const Mapping& mapping, bool is_guarded) {
     RootRange rest;
-    rest.name = name_of(mapping);
+    if (mapping.is_anonymous()) rest.name = kAnonymous;
     RemoteAddr at = mapping.range.start;
     for (const StackAt& stack : stacks_) {
       if (!mapping.range.contains(stack.pointer) || is_excluded(stack.pointer)) continue;
       const std::uint64_t low = stack.pointer.value - kRedZoneBytes;
       const RemoteAddr from{std::max(at.value, low & ~std::uint64_t{7})};
-      if (rest.thread != 0 || !is_guarded) add_parts(rest, at, from);
+      if (rest.thread != 0 || !is_guarded) add_named(rest, at, from);
       rest = {.kind = RootKind::Stack, .range = {}, .thread = stack.thread};
       at = from;
     }
-    add_parts(rest, at, mapping.range.end());
+    add_named(rest, at, mapping.range.end());
   }
 
-  [[nodiscard]] std::string_view name_of(const Mapping& mapping) const {
-    if (!mapping.is_anonymous()) return {};
-    const bool is_local =
-        std::any_of(threads_.begin(), threads_.end(), [&](const FrozenThread& thread) {
-          return thread.registers && mapping.range.contains(thread.registers->thread_pointer);
-        });
-    return is_local ? kThreadLocal : kAnonymous;
+  // Adds [from, to) of a mapping, with its own name for thread-local data in anonymous memory.
+  void add_named(RootRange like, RemoteAddr from, RemoteAddr to) {
+    if (like.name != kAnonymous) return add_parts(like, from, to);
+    for (const Range& local : locals_) {
+      if (local.end() <= from || local.start >= to) continue;
+      const RemoteAddr start = std::max(from, local.start);
+      add_parts(like, from, start);
+      RootRange own = like;
+      own.name = kThreadLocal;
+      from = std::min(to, local.end());
+      add_parts(own, start, from);
+    }
+    add_parts(like, from, to);
   }
 
   [[nodiscard]] bool is_excluded(RemoteAddr at) const {
@@ -105,8 +124,8 @@ class RootSearch {
   }
 
   const MemoryMap& map_;
-  std::span<const FrozenThread> threads_;
   std::vector<Range> excluded_;
+  std::vector<Range> locals_;  // sorted
   std::vector<StackAt> stacks_;
   std::vector<RootRange> roots_;
 };

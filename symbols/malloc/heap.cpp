@@ -4,9 +4,21 @@
 
 #include <fmt/format.h>
 
+#include "attach/base/page.h"
+
 namespace heapattach::glibc {
 
 namespace {
+
+// The whole pages in a free chunk, in bytes. malloc_trim() leaves the words at the chunk's start,
+// with which malloc links it to others.
+std::uint64_t free_pages_in(const Chunk& chunk) {
+  constexpr std::uint64_t kLinkBytes = 48;
+  const std::uint64_t page = page_bytes();
+  const std::uint64_t first = (chunk.at.value + kLinkBytes + page - 1) / page * page;
+  const std::uint64_t end = (chunk.at.value + chunk.bytes) / page * page;
+  return end - std::min(end, first);
+}
 
 void count(const Chunk& chunk, Account& account) {
   if (chunk.state == ChunkState::Mapped) return;
@@ -19,6 +31,7 @@ void count(const Chunk& chunk, Account& account) {
       break;
     case ChunkState::Free:
       arena.free += chunk.bytes;
+      arena.free_pages += free_pages_in(chunk);
       arena.chunks_free += 1;
       break;
     case ChunkState::Fast:

@@ -21,10 +21,11 @@ namespace heapattach::glibc {
 // otherwise.
 struct ArenaAccount {
   RemoteAddr at;
-  std::uint64_t system = 0;  // taken from the system
-  std::uint64_t walked = 0;  // found in its memory; equal to `system` unless something is wrong
-  std::uint64_t in_use = 0;  // chunks in use, with their headers
-  std::uint64_t free = 0;    // in bins
+  std::uint64_t system = 0;      // taken from the system
+  std::uint64_t walked = 0;      // found in its memory; equal to `system` unless something is wrong
+  std::uint64_t in_use = 0;      // chunks in use, with their headers
+  std::uint64_t free = 0;        // in bins
+  std::uint64_t free_pages = 0;  // whole pages of these, which malloc_trim(0) returns; in bytes
   std::uint64_t fast = 0;
   std::uint64_t cached = 0;
   std::uint64_t top = 0;

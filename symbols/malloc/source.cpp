@@ -57,6 +57,7 @@ std::vector<heap::Fact> facts_of(const Account& account) {
           {"bin_bytes", "free, between what is in use (fragmentation)",
            account.sum(&ArenaAccount::free)},
           {"fragmented_bytes", {}, account.sum(&ArenaAccount::free)},
+          {"free_page_bytes", {}, account.sum(&ArenaAccount::free_pages)},
           {"fast_bin_bytes", "free, in fast bins", account.sum(&ArenaAccount::fast)},
           {"cache_bytes", "free, in the caches of threads", account.sum(&ArenaAccount::cached)},
           {"top_bytes", "free, at the ends of arenas", account.sum(&ArenaAccount::top)},

@@ -8,8 +8,9 @@
 //
 // `verdict` is the kind of the finding that decides, "healthy", or "unknown" if nothing could be
 // looked at. Kinds: deadlock, lost_lock, all_waiting, stopped, busy, limit, growing, leaking,
-// fragmented, outside, swapped, descriptors, waiting, holder. Severities: fault (then "found" is
-// true), unusual, remark. Sentences are for people, and may change.
+// fragmented, untrimmed, outside, swapped, descriptors, waiting, holder. Severities: fault (then
+// "found" is true), unusual, remark. Sentences are for people, and may change. There is no "next"
+// if the source cannot be read again.
 
 #include <string_view>
 #include <utility>
@@ -38,6 +39,10 @@ void add_texts(std::string_view key, const std::vector<std::string>& texts, Json
   record.close_list();
 }
 
+void add_command(const std::string& command, JsonRecord& record) {
+  if (!command.empty()) record.text("next", "heapattach " + command);
+}
+
 }  // namespace
 
 std::string format_diagnosis_json(const DiagnosisReport& report) {
@@ -60,7 +65,7 @@ std::string format_diagnosis_json(const DiagnosisReport& report) {
     item.text("severity", severity_word(finding.severity));
     item.text("sentence", finding.sentence);
     add_texts("evidence", finding.evidence, item);
-    item.text("next", "heapattach " + finding.next);
+    add_command(finding.next, item);
     record.item(std::move(item));
   }
   record.close_list();
@@ -68,7 +73,7 @@ std::string format_diagnosis_json(const DiagnosisReport& report) {
   if (!report.evidence.not_examined.empty()) {
     add_texts("not_looked_at", report.evidence.not_examined, record);
   }
-  record.text("next", "heapattach " + report.verdict.next);
+  add_command(report.verdict.next, record);
   return std::move(record).line();
 }
 

@@ -6,11 +6,12 @@
 //       …
 //   looked at: 3 threads, 2.1 MiB of malloc's heap, leaks, 5.0 MiB of resident memory, limits
 //   not looked at: …
+//   paused for: 2.9 ms
 //   next: heapattach leaks --confirm 2s 4711
 //
 // At most three findings are shown. Of several processes, each has one line:
 //
-//   4711 web: deadlock: …
+//   4711 (web): deadlock: …
 
 #include <algorithm>
 
@@ -35,8 +36,9 @@ std::string evidence_lines(const diagnose::Finding& finding) {
 }
 
 std::string one_line(const DiagnosisReport& report) {
-  return fmt::format("{}{}{}: {}\n", report.evidence.pid, report.name.empty() ? "" : " ",
-                     terminal_text(report.name), verdict_line(report.verdict));
+  const std::string name =
+      report.name.empty() ? std::string() : fmt::format(" ({})", terminal_text(report.name));
+  return fmt::format("{}{}: {}\n", report.evidence.pid, name, verdict_line(report.verdict));
 }
 
 }  // namespace
@@ -67,6 +69,10 @@ std::string format_diagnosis_text(const DiagnosisReport& report, const TextStyle
   for (const std::string& what : report.evidence.not_examined) {
     text += fmt::format("not looked at: {}\n", terminal_text(what));
   }
+  if (report.evidence.is_live && report.evidence.pause_ms) {
+    text += fmt::format("paused for: {:.1f} ms\n", *report.evidence.pause_ms);
+  }
+  if (report.verdict.next.empty()) return text;
   return text + fmt::format("next: heapattach {}\n", terminal_text(report.verdict.next));
 }
 

@@ -103,6 +103,29 @@ TEST_CASE("a lock whose owner has ended is a fault") {
   evidence.stacks->threads[0].gone_owner = 12;
   CHECK(sentence_by(find_lost_owner, evidence) ==
         "hung: thread 10 waits for a mutex, which thread 12 locked, and that thread has ended");
+  SUBCASE("the threads that wait for one lock are one finding") {
+    evidence.stacks->threads.resize(300, evidence.stacks->threads[0]);
+    evidence.stacks->threads[299].function = "audit";
+    const auto found = found_by(find_lost_owner, evidence);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].sentence ==
+          "hung: 300 threads wait for a mutex, which thread 12 locked, and that thread has ended");
+    CHECK(found[0].evidence == std::vector<std::string>{"299 threads", "thread 10 in audit"});
+  }
+  SUBCASE("the owner is a thread of the parent") {
+    evidence.facts = ProcessFacts{};
+    evidence.facts->parent = 11;
+    evidence.facts->threads_of_parent = {11, 12};
+    CHECK(sentence_by(find_lost_owner, evidence) ==
+          "hung: thread 10 waits for a mutex, which thread 12 locked, a thread of the parent, "
+          "process 11: the lock was held when the process was forked, and nobody in the child can "
+          "unlock it");
+  }
+  SUBCASE("that everyone waits is not another finding") {
+    evidence.stacks->caught_signals = 0;
+    evidence.stacks->threads[0].needs_another_thread = true;
+    CHECK(found_by(find_all_waiting, evidence).empty());
+  }
 }
 
 TEST_CASE("threads that all wait for another thread are hung, unless a signal can wake them") {
@@ -140,6 +163,18 @@ TEST_CASE("a busy thread is no fault: it may work") {
   CHECK(found[0].sentence ==
         "busy: thread 4711 never gave up its processor, in spin (spin.c:9); this is work, or a "
         "loop that does not end");
+}
+
+TEST_CASE("busy threads in one place are one finding") {
+  Evidence evidence = with_busy_thread();
+  evidence.stacks->threads.resize(20, evidence.stacks->threads[0]);
+  evidence.stacks->threads[19].function = "other (spin.c:12)";
+  const auto found = found_by(find_busy, evidence);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].sentence ==
+        "busy: 19 threads never gave up their processors, in spin (spin.c:9); this is work, or "
+        "loops that do not end");
+  CHECK(found[0].evidence.at(0) == "for instance thread 4711:");
 }
 
 TEST_CASE("a busy thread is a fault if fibers could run, and no thread looks for one") {
@@ -212,8 +247,18 @@ TEST_CASE("a heap is fragmented if half of it is free between allocations, and r
   Evidence evidence = live();
   evidence.heaps = {malloc_heap(100 * kMiB, 80 * kMiB)};
   CHECK(sentence_by(find_fragmented, evidence) ==
-        "fragmented: 80.0 MiB of the 100.0 MiB in malloc's heap are free, but lie between "
-        "allocations and cannot be returned to the system");
+        "fragmented: 80.0 MiB of the 100.0 MiB in malloc's heap are free, but share their pages "
+        "with allocations; malloc_trim(0) would return about 0 bytes of them to the system");
+  SUBCASE("malloc keeps whole pages") {
+    evidence.heaps[0].facts.push_back({"free_page_bytes", "", 70 * kMiB});
+    const auto found = found_by(find_fragmented, evidence);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].kind == "untrimmed");
+    CHECK(found[0].severity == Severity::Unusual);
+    CHECK(found[0].sentence ==
+          "free but kept: 80.0 MiB of the 100.0 MiB in malloc's heap are free; malloc_trim(0) "
+          "would return about 70.0 MiB of them to the system");
+  }
   SUBCASE("its pages were given back") {
     evidence.memory = snapshot::MemoryAccount{};
     evidence.memory->total.resident_bytes = 45 * kMiB;
@@ -242,6 +287,33 @@ TEST_CASE("memory outside the heap is named by its kind and its largest file") {
   CHECK(found_by(find_outside, with_memory(MemoryUse::Files, 20 * kMiB, kMiB)).empty());
 }
 
+TEST_CASE("many files of one folder are named by it, and a small library is not") {
+  using snapshot::MemoryUse;
+  Evidence evidence = with_memory(MemoryUse::Files, 300 * kMiB, 10 * kMiB);
+  evidence.files = {{"/lib/libc.so.6", 2 * kMiB}};
+  CHECK(sentence_by(find_outside, evidence).ends_with("in mapped files"));
+  evidence.folders = {{"/srv/data", 290 * kMiB, 400}, {"/lib", 2 * kMiB, 3}};
+  CHECK(sentence_by(find_outside, evidence).ends_with("files, most of 400 files in /srv/data/"));
+}
+
+TEST_CASE("without a heap, anonymous memory is a remark, and mapped files are unusual") {
+  using snapshot::MemoryUse;
+  Evidence evidence = with_memory(MemoryUse::Other, 300 * kMiB, 0);
+  evidence.heaps.clear();
+  const auto found = found_by(find_outside, evidence);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].severity == Severity::Remark);
+  CHECK(found[0].sentence ==
+        "most of the memory: 300.0 MiB of 300.0 MiB resident are in anonymous memory that no known "
+        "heap has");
+  CHECK(found[0].next == "stacks 4711");
+  evidence.objects = 10;  // Ruby's, which are in that memory
+  CHECK(found_by(find_outside, evidence).empty());
+  evidence = with_memory(MemoryUse::Files, 300 * kMiB, 0);
+  evidence.heaps.clear();
+  CHECK(found_by(find_outside, evidence).at(0).severity == Severity::Unusual);
+}
+
 TEST_CASE("malloc's further arenas and mapped allocations are its heap") {
   using snapshot::MemoryUse;
   Evidence evidence = with_memory(MemoryUse::Other, 300 * kMiB, 10 * kMiB);
@@ -268,6 +340,23 @@ TEST_CASE("limits are near their end from four fifths") {
   CHECK(sentence_by(find_limits, evidence) ==
         "near a limit: its control group uses 950.0 MiB of 1000.0 MiB, and at the limit the kernel "
         "kills");
+}
+
+TEST_CASE("memory and the first stack have limits, too") {
+  Evidence evidence = live();
+  evidence.facts = ProcessFacts{};
+  evidence.facts->address_space = LimitedUse{240 * kMiB, 256 * kMiB};
+  CHECK(sentence_by(find_limits, evidence) ==
+        "near a limit: 240.0 MiB of 256.0 MiB of address space are mapped (RLIMIT_AS); beyond "
+        "that, allocations fail");
+  evidence.facts->address_space = LimitedUse{240 * kMiB, {}};
+  evidence.facts->first_stack = LimitedUse{7 * kMiB, 8 * kMiB};
+  CHECK(found_by(find_limits, evidence).empty());
+  evidence.facts->first_stack = LimitedUse{15 * kMiB, 16 * kMiB};
+  const auto found = found_by(find_limits, evidence);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].sentence.find("RLIMIT_STACK") != std::string::npos);
+  CHECK(found[0].next == "stacks 4711");
 }
 
 TEST_CASE("much swapped memory is unusual") {

@@ -96,4 +96,36 @@ TEST_CASE("numbers that epoll keeps are no addresses") {
   CHECK_FALSE(explains_leaks({0x1040}, leaking()));
 }
 
+TEST_CASE("mapped files are added up, alone and by folder") {
+  snapshot::SeenMemory seen;
+  const auto map = [&](std::string path, std::uint64_t bytes) {
+    snapshot::SeenMapping& one = seen.mappings.emplace_back();
+    one.mapping.mapping.path = std::move(path);
+    one.mapping.resident_bytes = bytes;
+  };
+  map("/srv/data/a", 4096);
+  map("/srv/data/a", 4096);
+  map("/srv/data/b", 4096);
+  map("/lib/libc.so.6", 9000);
+  Evidence evidence;
+  add_memory(seen, evidence);
+  CHECK(evidence.files.at(0).path == "/lib/libc.so.6");
+  CHECK(evidence.files.at(1).resident_bytes == 8192);
+  CHECK(evidence.folders.at(0).path == "/srv/data");
+  CHECK(evidence.folders.at(0).files == 2);
+  CHECK(evidence.folders.at(0).resident_bytes == 12288);
+}
+
+TEST_CASE("a file with only reachable objects of malloc's lacks the others") {
+  Evidence evidence;
+  snapshot::Snapshot snapshot = leaking();
+  snapshot.header.live_only = true;
+  add_heap(snapshot, evidence);
+  CHECK(evidence.lacks_unreachable);
+  evidence = {};
+  snapshot.heaps[0].name = "bdwgc";
+  add_heap(snapshot, evidence);
+  CHECK_FALSE(evidence.lacks_unreachable);
+}
+
 }  // namespace heapattach::diagnose

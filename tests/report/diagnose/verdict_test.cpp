@@ -34,6 +34,30 @@ TEST_CASE("a healthy process is said to be so, with what was looked at") {
   CHECK(verdict.next == "stacks 4711");
 }
 
+TEST_CASE("the next command is one that works there") {
+  Evidence evidence = seen_threads();
+  evidence.objects = 10;
+  CHECK(judge(evidence).next == "watch 10s 4711");
+  evidence.is_live = false;
+  evidence.source = "core";
+  CHECK(judge(evidence).next == "suspects core");
+  evidence.objects = 0;
+  CHECK(judge(evidence).next == "stacks core");
+  evidence.stacks->findings = stacks::statements_of({"deadlock: two threads"});
+  evidence.source.clear();  // it came through a pipe
+  const Verdict verdict = judge(evidence);
+  CHECK(verdict.next.empty());
+  CHECK(verdict.findings.at(0).next.empty());
+}
+
+TEST_CASE("a file without unreachable objects says that leaks cannot be judged") {
+  Evidence evidence = seen_threads();
+  evidence.lacks_unreachable = true;
+  CHECK(judge(evidence).sentence ==
+        "nothing wrong was found in 3 threads; leaks cannot be judged, because the file has only "
+        "reachable objects");
+}
+
 TEST_CASE("a remark is added to the healthy verdict, and is no fault") {
   Evidence evidence = seen_threads();
   evidence.facts = ProcessFacts{};

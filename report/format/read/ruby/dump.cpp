@@ -226,8 +226,11 @@ bool is_dump(const read::TextFile& file) {
   return beginning.starts_with("{\"id\":");
 }
 
-Result<Snapshot> read_dump(read::TextFile file, const DumpOptions& options) {
+Result<Snapshot> read_dump(read::TextFile file, const DumpOptions& given) {
   const std::string name = file.name();
+  DumpOptions options = given;
+  options.has_own_table =
+      !options.own_file.empty() && !file.beginning().starts_with("{\"type\":\"TRACED\"}");
   RubyPieces pieces = HA_TRY(read_pieces(std::move(file), options));
   std::uint64_t free_slots = 0;
   for (std::size_t at = 0; at < pieces.all.size(); ++at) {

@@ -38,6 +38,9 @@ struct DumpOptions : read::ReadOptions {
   // For a dump written by our copy of a process: objects allocated in a file of this name are
   // skipped, and the last line must be `{"type":"END"}`. Empty for other dumps.
   std::string own_file = {};
+  // Whether the table in which Ruby records where objects were allocated is ours, too: the program
+  // did not trace its allocations before. read_dump() finds out.
+  bool has_own_table = false;
 };
 
 // Whether the file, after decompression, starts like such a dump.

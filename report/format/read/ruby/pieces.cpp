@@ -73,6 +73,7 @@ class BlockReader {
       piece_.has_end = true;
       return {};
     }
+    if (line_.type == "TRACED") return {};
     if (!options_.own_file.empty() && read_own_name()) return {};
     if (line_.type.empty()) return "it has no type: this is not a line of a Ruby dump";
     if (line_.address == 0) return "an object without an address";
@@ -84,8 +85,13 @@ class BlockReader {
       add_shape();
       return {};
     }
-    const bool is_ours = !options_.own_file.empty() && line_.file == options_.own_file;
-    return is_ours ? std::string() : add_object();
+    return is_ours() ? std::string() : add_object();
+  }
+
+  // Whether our code in the copy made the object.
+  [[nodiscard]] bool is_ours() const {
+    if (!options_.own_file.empty() && line_.file == options_.own_file) return true;
+    return options_.has_own_table && line_.detail == "ObjectTracing/allocation_info_tracer";
   }
 
   bool read_own_name() {

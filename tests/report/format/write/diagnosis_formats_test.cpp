@@ -53,7 +53,23 @@ TEST_CASE("at most three findings are shown, and one line for each of several pr
   CHECK(text.find("… 1 more: -f json has all\n") != std::string::npos);
   report.is_one_of_several = true;
   report.name = "web";
-  CHECK(format_diagnosis_text(report, {}) == "4711 web: deadlock: two threads\n");
+  CHECK(format_diagnosis_text(report, {}) == "4711 (web): deadlock: two threads\n");
+}
+
+TEST_CASE("a diagnosis says how long the process was stopped") {
+  DiagnosisReport report = deadlocked();
+  report.evidence.is_live = true;
+  report.evidence.pause_ms = 2.94;
+  CHECK(format_diagnosis_text(report, {}).find("\npaused for: 2.9 ms\nnext: ") !=
+        std::string::npos);
+}
+
+TEST_CASE("no command is shown if none can work") {
+  DiagnosisReport report = deadlocked();
+  report.verdict.next.clear();
+  for (diagnose::Finding& one : report.verdict.findings) one.next.clear();
+  CHECK(format_diagnosis_text(report, {}).find("next:") == std::string::npos);
+  CHECK(format_diagnosis_json(report).find("next") == std::string::npos);
 }
 
 TEST_CASE("a diagnosis as JSON has stable kinds") {

@@ -236,6 +236,19 @@ TEST_CASE("a dump by our own code names constants, variables and globals, and le
   CHECK(!cut->complete);
 }
 
+TEST_CASE("the table of our own tracing is left out, and that of the program's is not") {
+  DumpOptions options;
+  options.own_file = "ours";
+  const std::string text =
+      std::string(kClasses) +
+      R"({"address":"0x7f0100", "type":"DATA", "class":"0x7f0020", "struct":"ObjectTracing/allocation_info_tracer", "memsize":2097736}
+{"type":"END"}
+)";
+  CHECK(counts(whole(text, options)).find("2097736") == std::string::npos);
+  CHECK(counts(whole("{\"type\":\"TRACED\"}\n" + text, options)).find("2097736") !=
+        std::string::npos);
+}
+
 TEST_CASE("a Ruby dump that was cut off is partial") {
   const std::string line = R"({"address":"0x10", "type":"IMEMO", "imemo_type":"env", "memsize":40}
 )";
