@@ -63,6 +63,7 @@ std::vector<DiagnosedCase> health_in_c() {
       {one, {"pool"}, "healthy", Truth::Healthy, "in 9 threads"},
       {one, {"take_turns"}, "healthy", Truth::Healthy, "3 threads wait"},
       {one, {"cache"}, "healthy", Truth::Healthy, ""},
+      {one, {"repeated"}, "healthy", Truth::Healthy, ""},
       {one, {"few_lost"}, "healthy", Truth::Healthy, "leaks"},
       {one, {"freed"}, "healthy", Truth::Healthy, ""},
       {one, {"connections"}, "healthy", Truth::Healthy, ""},
@@ -192,6 +193,27 @@ TEST_CASE("a control group that is nearly full is a fault") {
     CHECK(run.status == 10);
     CHECK(run.output.find("its control group uses 6") != std::string::npos);
   }
+}
+
+TEST_CASE("repeated strings are a remark, which does not show them") {
+  LiveTarget target("diagnosed", {"repeated"});
+  const ToolRun run = run_tool({"diagnose", "-f", "json", std::to_string(target.pid())});
+  INFO(run.output);
+  CHECK(run.output.find(R"({"kind":"repeated","severity":"remark")") != std::string::npos);
+  CHECK(run.output.find("50000 char[] have one text of 42 bytes") != std::string::npos);
+  CHECK(run.output.find("each session") == std::string::npos);
+}
+
+TEST_CASE("a snapshot that proves a fault names it when it is written") {
+  const TemporaryDirectory directory;
+  LiveTarget hung("diagnosed", {"deadlock"});
+  const ToolRun run = run_tool({"-o", directory.file("hung.jsonl"), std::to_string(hung.pid())});
+  CHECK(run.status == 0);
+  CHECK(run.errors.starts_with("deadlock: thread "));
+  LiveTarget idle("diagnosed", {"idle"});
+  const ToolRun healthy =
+      run_tool({"-o", directory.file("idle.jsonl"), std::to_string(idle.pid())});
+  CHECK(healthy.errors.find("live of") < healthy.errors.find('\n'));
 }
 
 TEST_CASE("a snapshot says what it cannot show, and a pipe has no next command") {

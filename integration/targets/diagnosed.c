@@ -247,7 +247,10 @@ static void address_space(void) {
 static __attribute__((noinline)) int descend(int levels) {
   volatile char frame[65536];
   frame[0] = frame[sizeof frame - 1] = (char)levels;
-  if (levels == 0) ready_for_good();
+  if (levels == 0) {
+    ready();
+    return pause();
+  }
   return descend(levels - 1) + frame[0];
 }
 
@@ -322,6 +325,13 @@ static void take_turns(void) {
 
 static void cache(void) {
   for (int i = 0; i < 200000; ++i) kept[i] = malloc(100);
+  ready_for_good();
+}
+
+static char* texts[50000];
+
+static void repeated(void) {
+  for (int i = 0; i < 50000; ++i) texts[i] = strdup("a setting that each session has for itself");
   ready_for_good();
 }
 
@@ -420,6 +430,7 @@ static const struct {
     {"pool", pool},
     {"take_turns", take_turns},
     {"cache", cache},
+    {"repeated", repeated},
     {"few_lost", few_lost},
     {"freed", freed},
     {"connections", connections},

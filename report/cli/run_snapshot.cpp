@@ -9,6 +9,8 @@
 #include "report/cli/reports.h"
 #include "report/cli/summary.h"
 #include "report/cli/text_style.h"
+#include "report/diagnose/gather.h"
+#include "report/diagnose/verdict.h"
 #include "report/format/export/formats.h"
 
 namespace heapattach {
@@ -37,6 +39,16 @@ Result<bool> write_snapshot(Job& job, const Snapshot& snapshot, Sink& sink) {
 }
 
 }  // namespace
+
+// Before the summary of a process's snapshot, names the fault that the snapshot proves, if it
+// proves one. It does not show everything that a diagnosis looks at, so it is silent about health.
+void add_verdict(const Options& options, const Snapshot& snapshot, Answer& answer) {
+  if (options.report != Report::Snapshot || options.pid == 0 || options.redact) return;
+  answer.verdict = [&snapshot] {
+    diagnose::Verdict verdict = diagnose::judge(diagnose::proven_by(snapshot));
+    return verdict.is_fault ? std::move(verdict.sentence) : std::string();
+  };
+}
 
 // The most important fact decides the status: that it ends early, that a condition held (which a
 // missing part could not undo), that a part is missing.
@@ -69,6 +81,7 @@ Result<Answer> answer_of_snapshot(Job& job, const Snapshot& snapshot) {
   if (options.report == Report::Snapshot || options.report == Report::Inject) {
     job.console.step("writing the snapshot");
     answer.write = [&job, &snapshot](Sink& sink) { return write_snapshot(job, snapshot, sink); };
+    add_verdict(options, snapshot, answer);
   } else {
     answer.text = options.format->counts(choose_rows(counts, gate.rows()), style_of(options));
   }

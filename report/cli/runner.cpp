@@ -61,6 +61,9 @@ ExitStatus finish(const Answer& answer, Job& job) {
       job.options.output.empty() && !name.empty()) {
     job.console.say(fmt::format("written to {}", name));
   }
+  if (const std::string verdict = answer.verdict ? answer.verdict() : ""; !verdict.empty()) {
+    job.console.say(verdict);
+  }
   if (answer.summary) job.console.say(answer.summary());
   if (*in_time) return answer.status;
   return report_failure({ErrorKind::Timeout,

@@ -87,7 +87,8 @@ struct Answer {
   std::function<Result<bool>(Sink&)> write = {};
   ExitStatus status = ExitStatus::Complete;
   std::vector<std::string> remarks = {};      // printed after the report, even with -q
-  std::function<std::string()> summary = {};  // made and printed last; -q silences it
+  std::function<std::string()> verdict = {};  // made and printed before the summary; may be empty
+  std::function<std::string()> summary = {};  // made and printed last; -q silences both
   bool is_written = false;                    // the report itself has written to Job::output
 };
 

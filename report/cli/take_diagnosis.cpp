@@ -42,7 +42,8 @@ std::string quoted(const std::string& text) {
 
 bool can_be_read_again(const std::string& file) {
   std::error_code error;
-  const bool is_descriptor = file.starts_with("/dev/") || file.starts_with("/proc/");
+  const bool is_descriptor =
+      file == "/dev/stdin" || file.starts_with("/dev/fd/") || file.starts_with("/proc/");
   return !is_descriptor && std::filesystem::is_regular_file(file, error);
 }
 

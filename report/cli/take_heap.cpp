@@ -26,12 +26,21 @@ Request without_names(Request request, Console& console) {
   return request;
 }
 
+// How much of each text a report needs that compares texts; none if it does not. A diagnosis only
+// compares short ones, of which there are many.
+std::optional<std::size_t> compared_text_bytes(const Options& options) {
+  constexpr std::size_t kShortText = 64;
+  if (options.report == Report::Strings) return std::string::npos;
+  if (options.report == Report::Diagnose) return kShortText;
+  return {};
+}
+
 RubyOptions ruby_options(const Options& options, const Request& request) {
   RubyOptions what{request};
   what.with_edges = needs_edges(options);
   what.with_values = options.value_bytes != 0 || needs_contents(options) ||
                      options.report == Report::Strings || options.report == Report::Summary;
-  what.text_bytes = options.report == Report::Strings ? std::string::npos : options.value_bytes;
+  what.text_bytes = compared_text_bytes(options).value_or(options.value_bytes);
   what.by_line = options.by == snapshot::CountBy::Line;
   what.from_outside = reads_ruby_from_outside(options);
   return what;
@@ -72,7 +81,10 @@ snapshot::TakeOptions take_options(const Options& options, const Request& reques
   what.with_edges = needs_edges(options);
   what.with_contents = needs_contents(options);
   what.value_bytes = options.value_bytes;
-  what.texts_only = options.report == Report::Strings;
+  if (const auto bytes = compared_text_bytes(options)) {
+    what.texts_only = true;
+    what.text_bytes = *bytes;
+  }
   static const stacks::WaitJoiner kWaits;
   if (options.report == Report::Snapshot) what.waits = &kWaits;
   return what;

@@ -223,9 +223,8 @@ void join_values(const JoinSources& from, std::size_t limit, Snapshot& snapshot)
                snapshot);
 }
 
-void join_texts(const JoinSources& from, Snapshot& snapshot) {
-  join_planned(from, plans_of(from.rows, true, snapshot.types),
-               std::numeric_limits<std::size_t>::max(), snapshot);
+void join_texts(const JoinSources& from, std::size_t limit, Snapshot& snapshot) {
+  join_planned(from, plans_of(from.rows, true, snapshot.types), limit, snapshot);
 }
 
 }  // namespace heapattach::snapshot

@@ -15,6 +15,6 @@ inline constexpr std::size_t kMostValueBytes = 4096;  // the upper limit for one
 void join_values(const JoinSources& from, std::size_t limit, Snapshot& snapshot);
 
 // Stores only texts, each in full.
-void join_texts(const JoinSources& from, Snapshot& snapshot);
+void join_texts(const JoinSources& from, std::size_t limit, Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

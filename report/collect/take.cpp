@@ -127,7 +127,7 @@ void join_contents(const JoinSources& sources,
         fmt::format("{} pointers contradict the types of their objects", conflicts));
   }
   if (options.texts_only) {
-    join_texts(sources, snapshot);
+    join_texts(sources, options.text_bytes, snapshot);
   } else if (options.with_edges && options.value_bytes != 0) {
     join_values(sources, options.value_bytes, snapshot);
   }

@@ -47,7 +47,8 @@ struct TakeOptions {
   bool with_edges = true;         // keep edges and roots; requires objects
   bool with_contents = false;     // keep all bytes of the objects; requires edges
   std::size_t value_bytes = 0;    // of texts and numbers; 0: keep no values
-  bool texts_only = false;        // keep texts in full and no other values, whatever value_bytes is
+  bool texts_only = false;        // keep texts and no other values, whatever value_bytes is
+  std::size_t text_bytes = std::string::npos;  // of each text, if texts_only
   // Finds what threads and fibers wait for, if edges are kept; null: not examined.
   const WaitReader* waits = nullptr;
   // Called with the resident memory, recorded while the process was held. May be empty: then it is

@@ -42,6 +42,16 @@ struct HolderSeen {
   std::vector<std::string> contents;  // "20282 objects, 1.2 MiB: Session"
 };
 
+// Strings with the same text.
+struct RepeatedSeen {
+  std::string type;
+  std::uint64_t copies = 0;
+  std::uint64_t text_bytes = 0;        // of one
+  std::uint64_t wasted_bytes = 0;      // by all copies but one
+  std::uint64_t all_wasted_bytes = 0;  // by the copies of any text
+  std::uint64_t live_bytes = 0;
+};
+
 // The new objects of one type, with the holder of most of them.
 struct GrownType {
   std::string type;
@@ -82,6 +92,7 @@ struct Evidence {
   bool lacks_unreachable = false;  // objects, without which leaks cannot be judged
   std::optional<LeaksSeen> leaks;
   std::optional<HolderSeen> holder;
+  std::optional<RepeatedSeen> repeated;
   std::optional<GrowthSeen> growth;
   std::optional<snapshot::MemoryAccount> memory;
   std::vector<MappedFile> files;    // the largest first

@@ -50,9 +50,9 @@ Finding finding_of(const snapshot::HeapAccount& heap, std::uint64_t arenas, std:
   }
   finding.kind = "fragmented";
   finding.sentence = fmt::format(
-      "fragmented: {}, but share their pages with allocations; malloc_trim(0) would return about "
-      "{} of them to the system",
-      amount, human_bytes(pages));
+      "fragmented: {}, but share their pages with allocations; malloc_trim(0) would return {} "
+      "of them to the system",
+      amount, pages == 0 ? "none" : "about " + human_bytes(pages));
   return finding;
 }
 
@@ -60,6 +60,7 @@ Finding finding_of(const snapshot::HeapAccount& heap, std::uint64_t arenas, std:
 
 void find_fragmented(const Evidence& evidence, std::vector<Finding>& found) {
   constexpr std::uint64_t kLeastFree = 16U << 20U;
+  if (!evidence.is_live) return;  // a file does not show which pages are resident
   for (const snapshot::HeapAccount& heap : evidence.heaps) {
     const std::uint64_t free = fact_of(heap, "bin_bytes");
     const std::uint64_t arenas =

@@ -1,6 +1,7 @@
 // Allocations of malloc that the program can no longer reach. Most programs lose a few at their
 // start and never again, so a few prove nothing: a leak that repeats has a hundred roots of one
-// type, and 16 KiB in all; a single one matters if it has a mebibyte.
+// type, and 16 KiB in all; a single one matters if it has a mebibyte. It is a fault of a process; a
+// file does not have all that could reference the allocations.
 
 #include <algorithm>
 
@@ -49,7 +50,7 @@ void find_leaking(const Evidence& evidence, std::vector<Finding>& found) {
   if (worst == leaks.rows.end()) return;
   Finding leaking{
       .kind = "leaking",
-      .severity = Severity::Fault,
+      .severity = evidence.is_live ? Severity::Fault : Severity::Unusual,
       .sentence = fmt::format("leaking: {}, {}, to which no reference was found",
                               things(worst->leaks, worst->type), human_bytes(worst->bytes)),
       .evidence = {},
@@ -61,6 +62,11 @@ void find_leaking(const Evidence& evidence, std::vector<Finding>& found) {
   }
   for (std::size_t i = 0; i < std::min(leaks.rows.size(), kShownLeaks); ++i) {
     leaking.evidence.push_back(line_of(leaks.rows[i]));
+  }
+  if (!evidence.is_live) {
+    leaking.evidence.emplace_back(
+        "references that the kernel has (epoll), or that are in shared memory, are not in the "
+        "file");
   }
   leaking.evidence.emplace_back(
       "references that the program keeps in another form, such as XORed or packed, are not found");

@@ -3,8 +3,6 @@
 // memory of a control group, because a group that is meant to be full of one program is no fault
 // before that, and the first thread's stack, because it never shrinks.
 
-#include <array>
-
 #include <fmt/format.h>
 
 #include "report/diagnose/finders.h"
@@ -38,29 +36,26 @@ std::vector<std::string> most_open(const ProcessFacts& facts) {
   return lines;
 }
 
-// A limit of the memory that the process may have.
-struct MemoryLimit {
-  std::optional<LimitedUse> ProcessFacts::*use;
-  unsigned percent;
-  std::string_view words;  // after "7.2 MiB of 8.0 MiB"
-};
-constexpr std::array kMemoryLimits{
-    MemoryLimit{&ProcessFacts::address_space, kNearPercent,
-                "of address space are mapped (RLIMIT_AS); beyond that, allocations fail"},
-    MemoryLimit{&ProcessFacts::private_data, kNearPercent,
-                "of private memory are mapped (RLIMIT_DATA); beyond that, allocations fail"},
-    MemoryLimit{&ProcessFacts::first_stack, kNearlyFullPercent,
-                "of stack have been used by the first thread (RLIMIT_STACK); beyond that, the "
-                "kernel kills the process"}};
+void add_memory_limit(const Evidence& evidence,
+                      const std::optional<LimitedUse>& use,
+                      std::string_view what,
+                      std::vector<Finding>& found) {
+  if (!use || !use->is_near(kNearPercent)) return;
+  add_limit(fmt::format("{} of {} of {}; beyond that, allocations fail", human_bytes(use->used),
+                        human_bytes(*use->limit), what),
+            {}, next_on_memory(evidence), found);
+}
 
-void add_memory_limits(const Evidence& evidence, std::vector<Finding>& found) {
-  for (const MemoryLimit& limit : kMemoryLimits) {
-    const std::optional<LimitedUse>& use = (*evidence.facts).*limit.use;
-    if (!use || !use->is_near(limit.percent)) continue;
-    const bool is_of_stack = limit.use == &ProcessFacts::first_stack;
-    add_limit(
-        fmt::format("{} of {} {}", human_bytes(use->used), human_bytes(*use->limit), limit.words),
-        {}, is_of_stack ? "stacks " + evidence.source : next_on_memory(evidence), found);
+// The size of the stack's mapping would not do: it never shrinks, and Ruby touches all of it.
+void add_stack_limit(const Evidence& evidence, std::vector<Finding>& found) {
+  if (!evidence.stacks) return;
+  for (const stacks::ThreadSeen& thread : evidence.stacks->threads) {
+    const LimitedUse use{thread.limited_stack_bytes, evidence.facts->stack_limit};
+    if (!use.is_near(kNearPercent)) continue;
+    add_limit(fmt::format("{} of {} of stack are in use by {} (RLIMIT_STACK); beyond that, the "
+                          "kernel kills the process",
+                          human_bytes(use.used), human_bytes(*use.limit), title_of(thread)),
+              {}, "stacks " + evidence.source, found);
   }
 }
 
@@ -112,7 +107,9 @@ void find_limits(const Evidence& evidence, std::vector<Finding>& found) {
                           *facts.mappings->limit),
               std::move(lines), next_on_memory(evidence), found);
   }
-  add_memory_limits(evidence, found);
+  add_memory_limit(evidence, facts.address_space, "address space are mapped (RLIMIT_AS)", found);
+  add_memory_limit(evidence, facts.private_data, "private memory are mapped (RLIMIT_DATA)", found);
+  add_stack_limit(evidence, found);
   add_group_limit(evidence, found);
 }
 

@@ -22,6 +22,7 @@ void find_swapped(const Evidence& evidence, std::vector<Finding>& found);
 void find_open_files(const Evidence& evidence, std::vector<Finding>& found);
 void find_stopped(const Evidence& evidence, std::vector<Finding>& found);
 void find_held_up(const Evidence& evidence, std::vector<Finding>& found);
+void find_repeated(const Evidence& evidence, std::vector<Finding>& found);
 void find_holder(const Evidence& evidence, std::vector<Finding>& found);
 
 }  // namespace heapattach::diagnose

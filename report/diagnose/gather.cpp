@@ -5,12 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "report/analyze/duplicates.h"
 #include "report/analyze/growth_holders.h"
 #include "report/analyze/leaks.h"
 #include "report/analyze/suspects.h"
 #include "report/collect/heap_account.h"
 #include "report/model/origin_check.h"
 #include "report/short_names.h"
+#include "report/stacks/saved_stacks.h"
 #include "report/text/human_bytes.h"
 
 namespace heapattach::diagnose {
@@ -71,11 +73,21 @@ LeaksSeen leaks_of(const Snapshot& snapshot) {
   return seen;
 }
 
+// Each thread of Ruby's counts its stack, a mebibyte, as its own, also if it is hardly used.
+bool is_of_threads(const Snapshot& snapshot, const analyze::Suspect& suspect) {
+  if (snapshot.header.runtime != "ruby") return false;
+  const std::string& type = snapshot.types[snapshot.objects[suspect.named].type].name;
+  return type == "Ractor" || type == "Thread";
+}
+
 std::optional<HolderSeen> holder_of(const Snapshot& snapshot) {
   constexpr std::size_t kShown = 3;
   const analyze::Suspects suspects = analyze::find_suspects(snapshot);
-  if (suspects.found.empty()) return {};
-  const analyze::Suspect& first = suspects.found.front();
+  const auto found =
+      std::find_if(suspects.found.begin(), suspects.found.end(),
+                   [&](const analyze::Suspect& one) { return !is_of_threads(snapshot, one); });
+  if (found == suspects.found.end()) return {};
+  const analyze::Suspect& first = *found;
   HolderSeen seen{.sentence = first.sentence,
                   .path = first.root_path_summary,
                   .retained_bytes = std::max(first.retained_bytes, first.named_retains),
@@ -88,6 +100,18 @@ std::optional<HolderSeen> holder_of(const Snapshot& snapshot) {
                                         shown_type_name(snapshot.types[content.type].name)));
   }
   return seen;
+}
+
+std::optional<RepeatedSeen> repeated_in(const Snapshot& snapshot) {
+  const snapshot::Duplicates all = find_duplicates(snapshot);
+  if (all.rows.empty()) return {};
+  const snapshot::DuplicateRow& first = all.rows.front();
+  return RepeatedSeen{.type = std::string(first.type),
+                      .copies = first.copies,
+                      .text_bytes = first.text.size(),
+                      .wasted_bytes = first.wasted_bytes,
+                      .all_wasted_bytes = all.wasted_bytes,
+                      .live_bytes = analyze::reachable(snapshot).bytes};
 }
 
 std::vector<MappedFile> largest_of(const std::map<std::string, MappedFile>& by_path) {
@@ -140,6 +164,14 @@ void add_heap(const Snapshot& snapshot, Evidence& evidence) {
     evidence.not_examined.push_back(std::move(no_leaks));
   }
   if (has_references(snapshot)) evidence.holder = holder_of(snapshot);
+  if (!snapshot.values.empty()) evidence.repeated = repeated_in(snapshot);
+}
+
+Evidence proven_by(const Snapshot& snapshot) {
+  Evidence evidence;
+  evidence.pid = snapshot.header.pid;
+  if (!snapshot.threads.empty()) evidence.stacks = stacks::saved_stacks(snapshot);
+  return evidence;
 }
 
 void add_growth(const Snapshot& baseline,

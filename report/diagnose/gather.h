@@ -13,6 +13,10 @@ namespace heapattach::diagnose {
 // `evidence.facts`, if known, must be there already.
 void add_heap(const snapshot::Snapshot& snapshot, Evidence& evidence);
 
+// What a snapshot alone may prove: its stacks. Leaks are not proven without a look at what the
+// kernel and shared memory may reference.
+[[nodiscard]] Evidence proven_by(const snapshot::Snapshot& snapshot);
+
 // Adds the difference to an earlier snapshot, which was read from `file`.
 void add_growth(const snapshot::Snapshot& baseline,
                 const std::string& file,

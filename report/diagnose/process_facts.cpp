@@ -124,7 +124,7 @@ ProcessFacts read_facts(const Process& process) {
   }
   facts.address_space = use_of_bytes(status, "VmSize", limits, "Max address space");
   facts.private_data = use_of_bytes(status, "VmData", limits, "Max data size");
-  facts.first_stack = use_of_bytes(status, "VmStk", limits, "Max stack size");
+  facts.stack_limit = number_after(limits, "Max stack size");
   facts.resident_bytes = bytes_after(status, "VmRSS").value_or(0);
   facts.swapped_bytes = bytes_after(status, "VmSwap").value_or(0);
   if (const auto maps = process.maps()) {

@@ -71,6 +71,7 @@ class Joining {
     seen.name = thread.name;
     seen.state = thread.state;
     seen.is_readable = thread.registers.has_value();
+    seen.limited_stack_bytes = limited_stack_bytes(thread);
     const ThreadActivity* const before = activity_of(scene_.before, thread.tid);
     const ThreadActivity* const after = activity_of(scene_.after, thread.tid);
     if (const ThreadActivity* const one = before != nullptr ? before : after; one != nullptr) {
@@ -116,6 +117,14 @@ class Joining {
       }
       report_.threads[i].wait.thread = static_cast<std::size_t>(owner - report_.threads.begin());
     }
+  }
+
+  // The kernel extends the first thread's stack, and counts all of it, with the arguments.
+  [[nodiscard]] std::uint64_t limited_stack_bytes(const FrozenThread& thread) const {
+    if (!thread.registers) return 0;
+    const RemoteAddr top = thread.registers->stack_pointer;
+    const Mapping* const mapping = scene_.map.find(top);
+    return mapping != nullptr && mapping->path == "[stack]" ? mapping->range.end() - top : 0;
   }
 
   // The variable that is at an address; empty if none is known to be.

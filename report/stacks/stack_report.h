@@ -58,6 +58,8 @@ struct RubySeen {
 // A thread as a snapshot has it, and what is not saved. Its stack is one of the report's.
 struct ThreadSeen : snapshot::Thread {
   pid_t tid_in_target = 0;  // in its own pid namespace
+  // The part of the stack in use that grows up to RLIMIT_STACK; 0 if it is another one, or unknown.
+  std::uint64_t limited_stack_bytes = 0;
   std::string wait_channel;
   std::chrono::nanoseconds processor_time{};
   // The share of a processor used during the observation; nothing if unknown.

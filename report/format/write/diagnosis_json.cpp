@@ -8,9 +8,9 @@
 //
 // `verdict` is the kind of the finding that decides, "healthy", or "unknown" if nothing could be
 // looked at. Kinds: deadlock, lost_lock, all_waiting, stopped, busy, limit, growing, leaking,
-// fragmented, untrimmed, outside, swapped, descriptors, waiting, holder. Severities: fault (then
-// "found" is true), unusual, remark. Sentences are for people, and may change. There is no "next"
-// if the source cannot be read again.
+// fragmented, untrimmed, outside, swapped, descriptors, waiting, holder, repeated. Severities:
+// fault (then "found" is true), unusual, remark. Sentences are for people, and may change. There is
+// no "next" if the source cannot be read again.
 
 #include <string_view>
 #include <utility>

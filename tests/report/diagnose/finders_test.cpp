@@ -222,6 +222,10 @@ TEST_CASE("a leak repeats, or it is large; a handful is none") {
   CHECK(found_by(find_leaking, with_leak(200, 200 * 16)).empty());
   CHECK(found_by(find_leaking, live()).empty());
   CHECK(found_by(find_leaking, with_leak(3759, 3759 * 48)).at(0).next == "leaks --confirm 2s 4711");
+  Evidence saved = with_leak(3759, 3759 * 48);
+  CHECK(found_by(find_leaking, saved).at(0).severity == Severity::Fault);
+  saved.is_live = false;
+  CHECK(found_by(find_leaking, saved).at(0).severity == Severity::Unusual);
 }
 
 TEST_CASE("growth counts from a mebibyte and a tenth") {
@@ -248,7 +252,7 @@ TEST_CASE("a heap is fragmented if half of it is free between allocations, and r
   evidence.heaps = {malloc_heap(100 * kMiB, 80 * kMiB)};
   CHECK(sentence_by(find_fragmented, evidence) ==
         "fragmented: 80.0 MiB of the 100.0 MiB in malloc's heap are free, but share their pages "
-        "with allocations; malloc_trim(0) would return about 0 bytes of them to the system");
+        "with allocations; malloc_trim(0) would return none of them to the system");
   SUBCASE("malloc keeps whole pages") {
     evidence.heaps[0].facts.push_back({"free_page_bytes", "", 70 * kMiB});
     const auto found = found_by(find_fragmented, evidence);
@@ -258,6 +262,10 @@ TEST_CASE("a heap is fragmented if half of it is free between allocations, and r
     CHECK(found[0].sentence ==
           "free but kept: 80.0 MiB of the 100.0 MiB in malloc's heap are free; malloc_trim(0) "
           "would return about 70.0 MiB of them to the system");
+  }
+  SUBCASE("a file does not show what is resident") {
+    evidence.is_live = false;
+    CHECK(found_by(find_fragmented, evidence).empty());
   }
   SUBCASE("its pages were given back") {
     evidence.memory = snapshot::MemoryAccount{};
@@ -350,13 +358,21 @@ TEST_CASE("memory and the first stack have limits, too") {
         "near a limit: 240.0 MiB of 256.0 MiB of address space are mapped (RLIMIT_AS); beyond "
         "that, allocations fail");
   evidence.facts->address_space = LimitedUse{240 * kMiB, {}};
-  evidence.facts->first_stack = LimitedUse{7 * kMiB, 8 * kMiB};
+  evidence.facts->stack_limit = 8 * kMiB;
+  evidence.stacks = stacks::StackReport{};
+  evidence.stacks->threads.resize(2);
+  evidence.stacks->threads[0].tid = 4711;
+  evidence.stacks->threads[0].limited_stack_bytes = 6 * kMiB;
   CHECK(found_by(find_limits, evidence).empty());
-  evidence.facts->first_stack = LimitedUse{15 * kMiB, 16 * kMiB};
+  evidence.stacks->threads[0].limited_stack_bytes = 7 * kMiB;
   const auto found = found_by(find_limits, evidence);
   REQUIRE(found.size() == 1);
-  CHECK(found[0].sentence.find("RLIMIT_STACK") != std::string::npos);
+  CHECK(found[0].sentence ==
+        "near a limit: 7.0 MiB of 8.0 MiB of stack are in use by thread 4711 (RLIMIT_STACK); "
+        "beyond that, the kernel kills the process");
   CHECK(found[0].next == "stacks 4711");
+  evidence.facts->stack_limit.reset();
+  CHECK(found_by(find_limits, evidence).empty());
 }
 
 TEST_CASE("much swapped memory is unusual") {
@@ -398,6 +414,29 @@ TEST_CASE("what keeps half of the heap is a remark") {
         "CACHE");
   evidence.holder->live_bytes = 8 * kMiB;
   CHECK(found_by(find_holder, evidence).empty());
+}
+
+TEST_CASE("strings with one text are a remark from a mebibyte and a tenth") {
+  Evidence evidence = live();
+  evidence.repeated = RepeatedSeen{.type = "String",
+                                   .copies = 200'000,
+                                   .text_bytes = 40,
+                                   .wasted_bytes = 12 * kMiB,
+                                   .all_wasted_bytes = 14 * kMiB,
+                                   .live_bytes = 100 * kMiB};
+  const auto found = found_by(find_repeated, evidence);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].severity == Severity::Remark);
+  CHECK(found[0].sentence ==
+        "repeated strings: 14.0 MiB of the 100.0 MiB of live objects are copies of the same texts");
+  CHECK(found[0].evidence ==
+        std::vector<std::string>{"200000 String have one text of 40 bytes, and waste 12.0 MiB"});
+  CHECK(found[0].next == "strings 4711");
+  evidence.repeated->live_bytes = 200 * kMiB;
+  CHECK(found_by(find_repeated, evidence).empty());
+  evidence.repeated->live_bytes = 100 * kMiB;
+  evidence.repeated->copies = 100;
+  CHECK(found_by(find_repeated, evidence).empty());
 }
 
 }  // namespace heapattach::diagnose

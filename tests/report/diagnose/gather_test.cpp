@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "report/diagnose/verdict.h"
 #include "tests/support/small_snapshot.h"
 
 namespace heapattach::diagnose {
@@ -126,6 +127,15 @@ TEST_CASE("a file with only reachable objects of malloc's lacks the others") {
   snapshot.heaps[0].name = "bdwgc";
   add_heap(snapshot, evidence);
   CHECK_FALSE(evidence.lacks_unreachable);
+}
+
+TEST_CASE("a snapshot alone proves deadlocks, and no leaks") {
+  snapshot::Snapshot snapshot = leaking();
+  CHECK_FALSE(judge(proven_by(snapshot)).is_fault);
+  snapshot.threads.resize(2);
+  snapshot.header.findings = {"deadlock: two threads"};
+  CHECK(judge(proven_by(snapshot)).is_fault);
+  CHECK(judge(proven_by(snapshot)).sentence == "deadlock: two threads");
 }
 
 }  // namespace heapattach::diagnose
