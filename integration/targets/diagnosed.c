@@ -237,10 +237,29 @@ static void many_files(void) {
   ready_for_good();
 }
 
+static char table[100 * MIB];
+
+static void large_table(void) {
+  memset(table, 'x', sizeof table);
+  ready_for_good();
+}
+
+static void shared_memory(void) {
+  char* shared = mmap(NULL, 100 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  memset(shared, 'x', 100 * MIB);
+  ready_for_good();
+}
+
+static void own_break(void) {
+  memset(sbrk(100 * MIB), 'x', 100 * MIB);
+  ready_for_good();
+}
+
+// The table above takes a part of it, too.
 static void address_space(void) {
-  const struct rlimit limit = {256 * MIB, 256 * MIB};
+  const struct rlimit limit = {400 * MIB, 400 * MIB};
   setrlimit(RLIMIT_AS, &limit);
-  mmap(NULL, 230 * MIB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mmap(NULL, 270 * MIB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ready_for_good();
 }
 
@@ -421,6 +440,9 @@ static const struct {
     {"untrimmed", untrimmed},
     {"never_malloc", never_malloc},
     {"many_files", many_files},
+    {"large_table", large_table},
+    {"shared_memory", shared_memory},
+    {"own_break", own_break},
     {"address_space", address_space},
     {"deep_stack", deep_stack},
     {"grow", grow},

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <string>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
+#include "attach/base/fd.h"
 #include "attach/process/thread_activity.h"
 #include "report/cli/file_kind.h"
 #include "report/cli/sources.h"
@@ -41,10 +43,12 @@ std::string quoted(const std::string& text) {
 }
 
 bool can_be_read_again(const std::string& file) {
-  std::error_code error;
   const bool is_descriptor =
       file == "/dev/stdin" || file.starts_with("/dev/fd/") || file.starts_with("/proc/");
-  return !is_descriptor && std::filesystem::is_regular_file(file, error);
+  if (is_descriptor) return false;
+  const auto found = Fd::open(file, O_PATH);  // stat() is forbidden while a file is read
+  struct stat status {};
+  return found && ::fstat(found->get(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 // Whether the process can be looked at although its heap was not read.
@@ -131,10 +135,12 @@ Result<Evidence> from_target(const Options& options, const Deadline& deadline, C
   what.with_unreachable = true;
   what.waits = &waits;
   what.on_memory = [&](const snapshot::SeenMemory& seen) { diagnose::add_memory(seen, evidence); };
-  const auto taken = take_from_process(options, what);
+  auto taken = take_from_process(options, what);
   if (!taken && !leaves_the_process(taken.error())) return taken.error();
   if (taken) {
     if (evidence.stacks) add_stuck_fibers(*taken, *evidence.stacks);
+    diagnose::add_repeated(*taken, evidence);
+    taken->values = {};  // a large part of the memory, and no longer needed
     diagnose::add_heap(*taken, evidence);
     HA_TRY(add_baseline(options, deadline, console, *taken, evidence));
   } else {

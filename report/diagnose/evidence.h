@@ -95,9 +95,11 @@ struct Evidence {
   std::optional<RepeatedSeen> repeated;
   std::optional<GrowthSeen> growth;
   std::optional<snapshot::MemoryAccount> memory;
-  std::vector<MappedFile> files;    // the largest first
-  std::vector<MappedFile> folders;  // likewise
-  std::uint64_t shared_bytes = 0;   // of writable memory that is shared with other processes
+  std::vector<MappedFile> files;     // the largest first
+  std::vector<MappedFile> folders;   // likewise
+  std::uint64_t shared_bytes = 0;    // of writable memory that is shared with other processes
+  std::vector<MappedFile> shared;    // that memory, by its name: "/memfd:cache"
+  std::uint64_t variable_bytes = 0;  // of variables that began as zeros (.bss), in whole pages
   std::optional<ProcessFacts> facts;
 
   std::vector<std::string> not_examined;  // "leaks: …"

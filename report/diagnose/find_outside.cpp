@@ -4,6 +4,7 @@
 // could be read, anonymous memory may well be the program's heap, so that is only a remark.
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -16,7 +17,7 @@ namespace {
 
 using snapshot::MemoryUse;
 
-enum class PartKind : std::uint8_t { Anonymous, Files, Stacks };
+enum class PartKind : std::uint8_t { Anonymous, Variables, Files, Shared, Stacks };
 
 struct OutsidePart {
   std::uint64_t bytes = 0;
@@ -24,31 +25,50 @@ struct OutsidePart {
   std::string words;
 };
 
-// The parts of memory that are no heap, the largest first. malloc's heap is in "[heap]" and in
-// anonymous memory; as much as it has is not counted there.
-std::vector<OutsidePart> parts_of(const Evidence& evidence) {
+// The parts of anonymous memory that are no heap: what is below the program break, and the rest.
+// malloc's heap is in both; as much as it has is not counted there.
+std::array<std::uint64_t, 2> outside_heaps(const Evidence& evidence) {
   const snapshot::MemoryAccount& memory = *evidence.memory;
   std::uint64_t heaps = 0;
   for (const snapshot::HeapAccount& heap : evidence.heaps) heaps += heap.heap - heap.unmapped;
   const std::uint64_t blocks = memory.of(MemoryUse::BlocksInUse).resident_bytes +
                                memory.of(MemoryUse::FreeBlocks).resident_bytes;
   std::uint64_t unplaced = heaps - std::min(heaps, blocks);
-  const auto rest = [&](MemoryUse use) {
-    const std::uint64_t bytes = memory.of(use).resident_bytes;
-    const std::uint64_t of_heap = std::min(bytes, unplaced);
+  const std::uint64_t other = memory.of(MemoryUse::Other).resident_bytes;
+  std::array<std::uint64_t, 2> parts{memory.of(MemoryUse::Malloc).resident_bytes,
+                                     other - std::min(other, evidence.variable_bytes)};
+  for (std::uint64_t& part : parts) {
+    const std::uint64_t of_heap = std::min(part, unplaced);
     unplaced -= of_heap;
-    return bytes - of_heap;
-  };
+    part -= of_heap;
+  }
+  return parts;
+}
+
+bool may_be_malloc(const Evidence& evidence) {
+  return std::all_of(evidence.heaps.begin(), evidence.heaps.end(),
+                     [](const auto& heap) { return heap.kind->is_collected; });
+}
+
+// The parts of memory that are no heap, the largest first.
+std::vector<OutsidePart> parts_of(const Evidence& evidence) {
+  const snapshot::MemoryAccount& memory = *evidence.memory;
   std::vector<OutsidePart> parts;
   const bool may_be_heap = evidence.heaps.empty() && evidence.objects > 0;
   if (!may_be_heap) {
-    parts.push_back({rest(MemoryUse::Malloc), PartKind::Anonymous,
-                     evidence.heaps.empty() ? "in the memory below the program break"
-                                            : "in malloc's heap, which was not read"});
-    parts.push_back({rest(MemoryUse::Other), PartKind::Anonymous,
-                     "in anonymous memory that no known heap has"});
+    const auto [below_break, other] = outside_heaps(evidence);
+    const bool is_mallocs = !evidence.heaps.empty() && may_be_malloc(evidence);
+    parts.push_back({below_break, PartKind::Anonymous,
+                     is_mallocs ? "in malloc's heap, which was not read"
+                                : "below the program break (sbrk), and not malloc's"});
+    parts.push_back({other, PartKind::Anonymous, "in anonymous memory that no known heap has"});
   }
-  parts.push_back({memory.of(MemoryUse::Files).resident_bytes, PartKind::Files, "in mapped files"});
+  const std::uint64_t files = memory.of(MemoryUse::Files).resident_bytes;
+  parts.push_back({std::min(memory.of(MemoryUse::Other).resident_bytes, evidence.variable_bytes),
+                   PartKind::Variables, "in variables of the program and its libraries (.bss)"});
+  parts.push_back(
+      {files - std::min(files, evidence.shared_bytes), PartKind::Files, "in mapped files"});
+  parts.push_back({std::min(files, evidence.shared_bytes), PartKind::Shared, "in shared memory"});
   parts.push_back({memory.of(MemoryUse::ThreadStacks).resident_bytes, PartKind::Stacks,
                    "in the stacks of " + counted(memory.thread_stacks, "thread")});
   parts.push_back({memory.of(MemoryUse::FiberStacks).resident_bytes, PartKind::Stacks,
@@ -58,21 +78,23 @@ std::vector<OutsidePart> parts_of(const Evidence& evidence) {
   return parts;
 }
 
-bool may_be_malloc(const Evidence& evidence) {
-  return std::all_of(evidence.heaps.begin(), evidence.heaps.end(),
-                     [](const auto& heap) { return heap.kind->is_collected; });
+bool has_most(const std::vector<MappedFile>& all, std::uint64_t bytes) {
+  return !all.empty() && all.front().resident_bytes > bytes / 2;
 }
 
-// ", most of /srv/data.mdb", or of a folder; nothing if they have less than half of the files'
+// ", most of /srv/data.mdb", or of a folder; nothing if they have less than half of the part's
 // bytes.
-std::string most_of(const Evidence& evidence, std::uint64_t bytes) {
-  const auto has_most = [&](const std::vector<MappedFile>& all) {
-    return !all.empty() && all.front().resident_bytes > bytes / 2;
-  };
-  if (has_most(evidence.files)) return ", most of " + evidence.files.front().path;
-  if (!has_most(evidence.folders)) return {};
+std::string most_of(const Evidence& evidence, const OutsidePart& part) {
+  const auto& named = part.kind == PartKind::Shared ? evidence.shared : evidence.files;
+  if (has_most(named, part.bytes)) return ", most of " + named.front().path;
+  if (part.kind == PartKind::Shared || !has_most(evidence.folders, part.bytes)) return {};
   const MappedFile& folder = evidence.folders.front();
   return fmt::format(", most of {} in {}/", counted(folder.files, "file"), folder.path);
+}
+
+std::string words_for(const Evidence& evidence, const OutsidePart& part) {
+  const bool is_named = part.kind == PartKind::Files || part.kind == PartKind::Shared;
+  return part.words + (is_named ? most_of(evidence, part) : std::string());
 }
 
 std::vector<std::string> lines_for(const Evidence& evidence,
@@ -96,15 +118,13 @@ std::string sentence_of(const Evidence& evidence,
                         std::uint64_t outside) {
   const OutsidePart& largest = parts.front();
   const std::string resident = human_bytes(evidence.memory->total.resident_bytes);
-  const std::string most =
-      largest.kind == PartKind::Files ? most_of(evidence, largest.bytes) : std::string();
+  const std::string where = words_for(evidence, largest);
   if (!evidence.has_objects()) {
-    return fmt::format("most of the memory: {} of {} resident are {}{}", human_bytes(largest.bytes),
-                       resident, largest.words, most);
+    return fmt::format("most of the memory: {} of {} resident are {}", human_bytes(largest.bytes),
+                       resident, where);
   }
-  return fmt::format("memory is outside the heap: {} of {} resident, {} of it {}{}",
-                     human_bytes(outside), resident, human_bytes(largest.bytes), largest.words,
-                     most);
+  return fmt::format("memory is outside the heap: {} of {} resident, {} of it {}",
+                     human_bytes(outside), resident, human_bytes(largest.bytes), where);
 }
 
 }  // namespace

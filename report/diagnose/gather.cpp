@@ -58,6 +58,13 @@ bool may_have_addresses(const Mapping& mapping) {
           path.starts_with("/dev/shm/") || path.starts_with("/SYSV"));
 }
 
+// Whether a mapping has the variables of a program or library that began as zeros: it follows its
+// writable file.
+bool has_variables_after(const Mapping& file, const Mapping& mapping) {
+  return file.path.starts_with('/') && file.is_private && file.writable && mapping.path.empty() &&
+         mapping.is_private && mapping.writable && file.range.end() == mapping.range.start;
+}
+
 LeaksSeen leaks_of(const Snapshot& snapshot) {
   const analyze::Leaks leaks = analyze::find_leaks(snapshot);
   LeaksSeen seen{.rows = {}, .leaks = leaks.leaks, .objects = leaks.objects, .bytes = leaks.bytes};
@@ -100,18 +107,6 @@ std::optional<HolderSeen> holder_of(const Snapshot& snapshot) {
                                         shown_type_name(snapshot.types[content.type].name)));
   }
   return seen;
-}
-
-std::optional<RepeatedSeen> repeated_in(const Snapshot& snapshot) {
-  const snapshot::Duplicates all = find_duplicates(snapshot);
-  if (all.rows.empty()) return {};
-  const snapshot::DuplicateRow& first = all.rows.front();
-  return RepeatedSeen{.type = std::string(first.type),
-                      .copies = first.copies,
-                      .text_bytes = first.text.size(),
-                      .wasted_bytes = first.wasted_bytes,
-                      .all_wasted_bytes = all.wasted_bytes,
-                      .live_bytes = analyze::reachable(snapshot).bytes};
 }
 
 std::vector<MappedFile> largest_of(const std::map<std::string, MappedFile>& by_path) {
@@ -164,7 +159,19 @@ void add_heap(const Snapshot& snapshot, Evidence& evidence) {
     evidence.not_examined.push_back(std::move(no_leaks));
   }
   if (has_references(snapshot)) evidence.holder = holder_of(snapshot);
-  if (!snapshot.values.empty()) evidence.repeated = repeated_in(snapshot);
+}
+
+void add_repeated(const Snapshot& snapshot, Evidence& evidence) {
+  if (snapshot.values.empty()) return;
+  const snapshot::Duplicates all = find_duplicates(snapshot);
+  if (all.rows.empty()) return;
+  const snapshot::DuplicateRow& first = all.rows.front();
+  evidence.repeated = RepeatedSeen{.type = std::string(first.type),
+                                   .copies = first.copies,
+                                   .text_bytes = first.text.size(),
+                                   .wasted_bytes = first.wasted_bytes,
+                                   .all_wasted_bytes = all.wasted_bytes,
+                                   .live_bytes = analyze::reachable(snapshot).bytes};
 }
 
 Evidence proven_by(const Snapshot& snapshot) {
@@ -201,12 +208,21 @@ void add_growth(const Snapshot& baseline,
 void add_memory(const snapshot::SeenMemory& seen, Evidence& evidence) {
   evidence.memory = account_for(seen);
   std::map<std::string, MappedFile> files;
+  std::map<std::string, MappedFile> shared;
+  const Mapping* before = nullptr;
   for (const snapshot::SeenMapping& one : seen.mappings) {
     const Mapping& mapping = one.mapping.mapping;
-    if (may_have_addresses(mapping)) evidence.shared_bytes += one.mapping.resident_bytes;
-    if (mapping.path.starts_with('/')) {
-      files[mapping.path].resident_bytes += one.mapping.resident_bytes;
+    const std::uint64_t resident = one.mapping.resident_bytes;
+    if (may_have_addresses(mapping)) {
+      evidence.shared_bytes += resident;
+      if (mapping.path != "/dev/zero") shared[mapping.path].resident_bytes += resident;
+    } else if (mapping.path.starts_with('/')) {
+      files[mapping.path].resident_bytes += resident;
     }
+    if (before != nullptr && has_variables_after(*before, mapping)) {
+      evidence.variable_bytes += resident;
+    }
+    before = &mapping;
   }
   std::map<std::string, MappedFile> folders;
   for (const auto& [path, file] : files) {
@@ -214,6 +230,7 @@ void add_memory(const snapshot::SeenMemory& seen, Evidence& evidence) {
     folder.resident_bytes += file.resident_bytes;
     folder.files += 1;
   }
+  evidence.shared = largest_of(shared);
   evidence.files = largest_of(files);
   evidence.folders = largest_of(folders);
 }

@@ -13,6 +13,9 @@ namespace heapattach::diagnose {
 // `evidence.facts`, if known, must be there already.
 void add_heap(const snapshot::Snapshot& snapshot, Evidence& evidence);
 
+// Adds strings with the same text, if the snapshot has texts.
+void add_repeated(const snapshot::Snapshot& snapshot, Evidence& evidence);
+
 // What a snapshot alone may prove: its stacks. Leaks are not proven without a look at what the
 // kernel and shared memory may reference.
 [[nodiscard]] Evidence proven_by(const snapshot::Snapshot& snapshot);

@@ -304,6 +304,22 @@ TEST_CASE("many files of one folder are named by it, and a small library is not"
   CHECK(sentence_by(find_outside, evidence).ends_with("files, most of 400 files in /srv/data/"));
 }
 
+TEST_CASE("large variables, shared memory and memory of sbrk() have their own words") {
+  using snapshot::MemoryUse;
+  Evidence evidence = with_memory(MemoryUse::Other, 300 * kMiB, 10 * kMiB);
+  evidence.variable_bytes = 290 * kMiB;
+  CHECK(sentence_by(find_outside, evidence)
+            .ends_with("290.0 MiB of it in variables of the program and its libraries (.bss)"));
+  evidence = with_memory(MemoryUse::Files, 300 * kMiB, 10 * kMiB);
+  evidence.shared_bytes = 280 * kMiB;
+  evidence.shared = {{"/memfd:cache", 280 * kMiB}};
+  CHECK(sentence_by(find_outside, evidence)
+            .ends_with("280.0 MiB of it in shared memory, most of /memfd:cache"));
+  evidence = with_memory(MemoryUse::Malloc, 300 * kMiB, 10 * kMiB);
+  CHECK(sentence_by(find_outside, evidence)
+            .ends_with("300.0 MiB of it below the program break (sbrk), and not malloc's"));
+}
+
 TEST_CASE("without a heap, anonymous memory is a remark, and mapped files are unusual") {
   using snapshot::MemoryUse;
   Evidence evidence = with_memory(MemoryUse::Other, 300 * kMiB, 0);

@@ -117,6 +117,38 @@ TEST_CASE("mapped files are added up, alone and by folder") {
   CHECK(evidence.folders.at(0).resident_bytes == 12288);
 }
 
+TEST_CASE("variables and shared memory are no files") {
+  snapshot::SeenMemory seen;
+  const auto map = [&](Mapping mapping, std::uint64_t bytes) {
+    mapping.readable = mapping.writable = true;
+    seen.mappings.emplace_back().mapping.mapping = std::move(mapping);
+    seen.mappings.back().mapping.resident_bytes = bytes;
+  };
+  Mapping program;
+  program.range = {RemoteAddr{0x1000}, 0x1000};
+  program.path = "/srv/app";
+  program.is_private = true;
+  Mapping variables = program;
+  variables.path.clear();
+  variables.range.start = RemoteAddr{0x2000};
+  Mapping elsewhere = variables;
+  elsewhere.range.start = RemoteAddr{0x9000};
+  Mapping cache = program;
+  cache.range.start = RemoteAddr{0x20000};
+  cache.path = "/memfd:cache";
+  cache.is_private = false;
+  map(program, 4096);
+  map(variables, 3 * 4096);
+  map(elsewhere, 5 * 4096);
+  map(cache, 7 * 4096);
+  Evidence evidence;
+  add_memory(seen, evidence);
+  CHECK(evidence.variable_bytes == 3 * 4096);
+  CHECK(evidence.shared_bytes == 7 * 4096);
+  CHECK(evidence.shared.at(0).path == "/memfd:cache");
+  CHECK(evidence.files.size() == 1);
+}
+
 TEST_CASE("a file with only reachable objects of malloc's lacks the others") {
   Evidence evidence;
   snapshot::Snapshot snapshot = leaking();
