@@ -6,7 +6,7 @@
 // for it. verdict.cpp has the list of them.
 namespace heapattach::diagnose {
 
-// The report on the memory of the process: its summary, or its stacks if no heap could be read.
+// The report on the memory of the process: its summary, or its stacks if a file has no heap.
 [[nodiscard]] std::string next_on_memory(const Evidence& evidence);
 
 void find_deadlock(const Evidence& evidence, std::vector<Finding>& found);

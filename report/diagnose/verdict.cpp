@@ -98,7 +98,8 @@ Verdict judged(const Evidence& evidence) {
 }  // namespace
 
 std::string next_on_memory(const Evidence& evidence) {
-  return (evidence.has_objects() ? "summary " : "stacks ") + evidence.source;
+  const bool can_be_shown = evidence.is_live || evidence.has_objects();
+  return (can_be_shown ? "summary " : "stacks ") + evidence.source;
 }
 
 Verdict judge(const Evidence& evidence) {

@@ -330,7 +330,7 @@ TEST_CASE("without a heap, anonymous memory is a remark, and mapped files are un
   CHECK(found[0].sentence ==
         "most of the memory: 300.0 MiB of 300.0 MiB resident are in anonymous memory that no known "
         "heap has");
-  CHECK(found[0].next == "stacks 4711");
+  CHECK(found[0].next == "summary 4711");
   evidence.objects = 10;  // Ruby's, which are in that memory
   CHECK(found_by(find_outside, evidence).empty());
   evidence = with_memory(MemoryUse::Files, 300 * kMiB, 0);
