@@ -222,8 +222,8 @@ class Loader {
       if (needs_debug_file(one) && !one.contents->build_id.empty()) lacking.push_back(&one);
     }
     if (lacking.empty()) return {};
-    std::ranges::stable_partition(
-        lacking, [](const Loading* one) { return one->contents->is_main_program; });
+    std::stable_partition(lacking.begin(), lacking.end(),
+                          [](const Loading* one) { return one->contents->is_main_program; });
     std::vector<DebugServer::Wanted> wanted;
     for (const Loading* one : lacking) {
       wanted.push_back({one->contents->build_id, one->contents->name});
