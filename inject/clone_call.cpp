@@ -58,14 +58,20 @@ Result<CloneCalls> CloneCalls::prepare(const Process& clone,
                                        std::vector<int> beyond,
                                        bool uses_landlock) {
   CloneCalls calls(HA_TRY(OwnProcess::take(clone)));
-  HA_TRY(calls.give_descriptors());
-  auto closed = close_off(*calls.own_, std::move(beyond), kMostOutput, uses_landlock);
+  auto isolated = calls.isolate(std::move(beyond), uses_landlock);
+  if (!isolated) return calls.own_->explain(std::move(isolated).error());
+  return calls;
+}
+
+Result<void> CloneCalls::isolate(std::vector<int> beyond, bool uses_landlock) {
+  HA_TRY(give_descriptors());
+  auto closed = close_off(*own_, std::move(beyond), kMostOutput, uses_landlock);
   if (!closed) {
     return std::move(closed).error().context("closing the clone off from everything else");
   }
-  calls.walls_ = *std::move(closed);
-  calls.own_->judge_by(calls.walls_.rules);
-  return calls;
+  walls_ = *std::move(closed);
+  own_->judge_by(walls_.rules);
+  return {};
 }
 
 Result<void> CloneCalls::give_descriptors() {
@@ -87,6 +93,12 @@ Result<void> CloneCalls::give_descriptors() {
 }
 
 Result<ClonePipe> CloneCalls::open_pipe() {
+  auto pipe = make_pipe();
+  if (!pipe) return own_->explain(std::move(pipe).error());
+  return pipe;
+}
+
+Result<ClonePipe> CloneCalls::make_pipe() {
   constexpr std::uint64_t kFarDescriptor = 200;
   const RemoteAddr at = own_->scratch();
   const std::array<std::uint64_t, 2> arguments{at.value, O_CLOEXEC};

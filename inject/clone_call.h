@@ -82,7 +82,9 @@ class CloneCalls {
 
   explicit CloneCalls(std::unique_ptr<OwnProcess> own) : own_(std::move(own)) {}
 
+  Result<void> isolate(std::vector<int> beyond, bool uses_landlock);
   Result<void> give_descriptors();
+  Result<ClonePipe> make_pipe();
   Result<CallOutcome> follow(const CallFrame& frame,
                              OwnStop stop,
                              std::chrono::steady_clock::time_point deadline);

@@ -52,6 +52,12 @@ Result<void> set_registers(pid_t thread, const RawRegisters& values) {
                  ptrace(PTRACE_SETREGSET, thread, ptrace_word(NT_PRSTATUS), &area));
 }
 
+// Success if the thread has been killed, which waiting for it then reports.
+Result<void> unless_killed(Result<void> done) {
+  if (!done && done.error().os_errno == ESRCH) return {};
+  return done;
+}
+
 Result<void> resume(pid_t thread, int signal, __ptrace_request how = PTRACE_CONT) {
   return checked("letting the clone run",
                  ptrace(how, thread, nullptr, ptrace_word(static_cast<unsigned>(signal))));
@@ -74,14 +80,6 @@ void exit_all(pid_t thread) {
   static_cast<void>(set_registers(thread, *now));
 }
 
-// Not Gone: it is not the target that has ended.
-Error has_died(int status) {
-  return {ErrorKind::Impossible,
-          fmt::format("the clone {}, by another process or for lack of memory; the target keeps "
-                      "running",
-                      describe_end(status))};
-}
-
 Result<int> wait_for(pid_t thread, Clock::time_point deadline) {
   for (int round = 0; Clock::now() < deadline; ++round) {
     if (const auto status = status_of(thread)) return *status;
@@ -90,9 +88,18 @@ Result<int> wait_for(pid_t thread, Clock::time_point deadline) {
   return Error{ErrorKind::Timeout, fmt::format("the clone {} did not stop", thread)};
 }
 
-// The error of a request to the clone's first thread, which is stopped. Only death frees it.
+// Not Gone: the target has not ended.
+Error has_died(int status) {
+  return {ErrorKind::Impossible,
+          fmt::format("the clone {}, by another process or for lack of memory; the target keeps "
+                      "running",
+                      describe_end(status))};
+}
+
+// The clone's end, if that is why a step failed. The clone's first thread was stopped then. A
+// stopped thread shows its registers to its tracer only until it is killed, even before it is dead.
 Error explain_failure(Error error, pid_t clone) {
-  if (error.os_errno != ESRCH) return error;
+  if (OwnProcess::registers(clone)) return error;
   const auto status = wait_for(clone, Clock::now() + kPatience);
   return status && !WIFSTOPPED(*status) ? has_died(*status) : error;
 }
@@ -133,15 +140,19 @@ OwnProcess::OwnProcess(const Process& clone, Fd mem, Fd mem_for_writing)
       threads_{clone.pid()} {}
 
 Result<std::unique_ptr<OwnProcess>> OwnProcess::take(const Process& clone) {
-  Fd reading = HA_TRY(LiveMemory::open_mem(clone));
-  Fd writing = HA_TRY(clone.open_file("mem", O_RDWR));
-  std::unique_ptr<OwnProcess> own(new OwnProcess(clone, std::move(reading), std::move(writing)));
-  auto found = registers(clone.pid());
-  if (!found) return explain_failure(std::move(found).error(), clone.pid());
-  own->found_ = *found;
-  HA_TRY(checked("PTRACE_SETOPTIONS",
-                 ptrace(PTRACE_SETOPTIONS, clone.pid(), nullptr, ptrace_word(kOptions))));
+  auto reading = LiveMemory::open_mem(clone);
+  if (!reading) return explain_failure(std::move(reading).error(), clone.pid());
+  auto writing = clone.open_file("mem", O_RDWR);
+  if (!writing) return explain_failure(std::move(writing).error(), clone.pid());
+  std::unique_ptr<OwnProcess> own(new OwnProcess(clone, std::move(*reading), std::move(*writing)));
+  if (auto begun = own->begin(); !begun) return own->explain(std::move(begun).error());
   return own;
+}
+
+Result<void> OwnProcess::begin() {
+  found_ = HA_TRY(registers(clone_.pid()));
+  return checked("PTRACE_SETOPTIONS",
+                 ptrace(PTRACE_SETOPTIONS, clone_.pid(), nullptr, ptrace_word(kOptions)));
 }
 
 OwnProcess::~OwnProcess() {
@@ -169,29 +180,34 @@ Result<std::int64_t> OwnProcess::system_call(long number,
   set_call(in, number, arguments);
   call_again(in, number);
   const pid_t pid = clone_.pid();
+  HA_TRY(set_registers(pid, in));
   const auto deadline = Clock::now() + kPatience;
-  if (auto set = set_registers(pid, in); !set) {
-    return explain_failure(std::move(set).error(), pid);
-  }
   for (int stops = 0; stops < 2;) {  // at the call, and after it
     HA_TRY(resume(pid, 0, PTRACE_SYSCALL));
     const int status = HA_TRY(wait_for(pid, deadline));
-    if (!WIFSTOPPED(status)) return has_died(status);
+    if (!WIFSTOPPED(status)) {
+      end_ = status;
+      return Error{ErrorKind::Gone, "the clone was killed"};
+    }
     if (status >> 16 == 0 && WSTOPSIG(status) == kSystemCall) ++stops;
   }
   return call_result(HA_TRY(registers(pid)));
 }
 
+Error OwnProcess::explain(Error error) const {
+  return end_ ? has_died(*end_) : explain_failure(std::move(error), clone_.pid());
+}
+
 Result<OwnStop> OwnProcess::run(const RawRegisters& from, Clock::time_point deadline) {
-  HA_TRY(set_registers(clone_.pid(), from));
   std::uint64_t none = 0;
-  HA_TRY(checked("PTRACE_SETSIGMASK",
-                 ptrace(PTRACE_SETSIGMASK, clone_.pid(), ptrace_word(sizeof none), &none)));
+  HA_TRY(unless_killed(set_registers(clone_.pid(), from)));
+  HA_TRY(unless_killed(checked("PTRACE_SETSIGMASK", ptrace(PTRACE_SETSIGMASK, clone_.pid(),
+                                                           ptrace_word(sizeof none), &none))));
   return go_on(clone_.pid(), 0, deadline);
 }
 
 Result<OwnStop> OwnProcess::go_on(pid_t thread, int signal, Clock::time_point deadline) {
-  HA_TRY(resume(thread, signal));
+  HA_TRY(unless_killed(resume(thread, signal)));
   return wait_for_news(deadline);
 }
 

@@ -57,8 +57,11 @@ class OwnProcess {
     return {(stack_pointer(found_).value - kScratchBytes) & ~std::uint64_t{15}};
   }
 
-  // Makes one system call in its first thread. Returns the result, or minus an errno.
+  // Makes one system call in its first thread. Returns the result, or minus an errno. If that or
+  // another step before run() fails, explain() has the error for the user, which names the clone's
+  // end if the clone was killed.
   Result<std::int64_t> system_call(long number, std::span<const std::uint64_t> arguments);
+  [[nodiscard]] Error explain(Error error) const;
   // Sets the rules for the calls that its filter stops from now on.
   void judge_by(CallRules rules);
   // Sets the registers of its first thread, lets it run, and returns the next event.
@@ -69,6 +72,7 @@ class OwnProcess {
  private:
   OwnProcess(const Process& clone, Fd mem, Fd mem_for_writing);
 
+  Result<void> begin();
   Result<OwnStop> wait_for_news(std::chrono::steady_clock::time_point deadline);
   std::optional<OwnStop> look_at(pid_t thread, int status);
   std::optional<OwnStop> look_at_filtered(pid_t thread) const;
@@ -84,6 +88,7 @@ class OwnProcess {
   CallRules rules_;
   std::optional<FilesOfClone> files_;  // set together with `rules_`
   RawRegisters found_{};
+  std::optional<int> end_;      // the first thread's wait status, if it ended during system_call()
   std::vector<pid_t> threads_;  // live ones, the first thread first
 };
 

@@ -2,11 +2,13 @@
 // files, files by /proc/self/fd, and what others are about to read.
 
 #include <csignal>
+#include <thread>
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "inject/clone_call.h"
@@ -92,6 +94,41 @@ TEST_CASE("a clone that is killed before the call is not taken for the target") 
   });
   CHECK(done.has_value());
   CHECK_MESSAGE(said.find("the clone was killed by SIGKILL") == 0, said);
+  check_unharmed(target);
+}
+
+TEST_CASE("a clone that is killed at any moment ends the call, and nothing else") {
+  LiveTarget target("called");
+  const RemoteAddr function{static_cast<std::uint64_t>(target.greeting().at("reopen"))};
+  int before = 0;
+  int after = 0;
+  for (int round = 0; round < rounds(40, 4000); ++round) {
+    const auto done = clone_once(target.pid(), {}, [&](const Clone& clone) -> Result<void> {
+      const Fd handle(static_cast<int>(::syscall(SYS_pidfd_open, clone.process().pid(), 0)));
+      REQUIRE(handle.get() >= 0);
+      const std::jthread killer([&handle, delay = 25us * (round % 80)] {
+        const auto until = std::chrono::steady_clock::now() + delay;
+        while (std::chrono::steady_clock::now() < until) continue;
+        ::syscall(SYS_pidfd_send_signal, handle.get(), SIGKILL, nullptr, 0);
+      });
+      auto calls = CloneCalls::prepare(clone.process(), {});
+      if (!calls) {
+        ++before;
+        const std::string said = calls.error().message();
+        CHECK_MESSAGE(said.find("the clone was killed by SIGKILL") == 0, said);
+        return {};
+      }
+      const std::vector<CallArgument> arguments{std::string("/")};
+      const auto outcome = calls->call(function, arguments, std::chrono::steady_clock::now() + 60s);
+      REQUIRE_MESSAGE(outcome.has_value(), outcome.error().message());
+      if (outcome->end == CallOutcome::End::Killed) ++after;
+      CHECK(
+          (outcome->end == CallOutcome::End::Killed || outcome->end == CallOutcome::End::Returned));
+      return {};
+    });
+    CHECK(done.has_value());
+  }
+  print_figure(fmt::format("clones killed before the call {}, during it {}", before, after));
   check_unharmed(target);
 }
 
