@@ -18,6 +18,7 @@
 #include "integration/tool.h"
 #include "integration/tracing.h"
 #include "report/trace/find_hooks.h"
+#include "report/trace/prepared.h"
 
 namespace heapattach {
 
@@ -71,7 +72,7 @@ TEST_CASE("a program that the loader has not relocated yet has the same entries 
   if (!is_target_built(kAllocating)) return;
   LiveTarget target(kAllocating, {"1"});
   Tracer tracer(target.pid());
-  const auto collector = tracer.opened.find_collector().value();
+  const auto collector = trace::find_collector(tracer.opened).value();
   const auto modules = tracer.opened.modules.all();
   const auto module = std::ranges::find_if(
       modules, [&](const Module& one) { return one.name() == collector.module; });

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "report/trace/find_hooks.h"
+#include "report/trace/prepared.h"
 #include "report/trace/take_trace.h"
 
 namespace heapattach {
@@ -96,7 +97,7 @@ Traces lasting_traces(LiveTarget& target) {
 Tracer::Tracer(pid_t pid)
     : opened(snapshot::Opened::open(Request{.pid = pid}).value()),
       control(PtraceControl::open(*opened.process).value()),
-      hooks(trace::find_hooks(opened.modules, opened.find_collector().value(), opened.memory)
+      hooks(trace::find_hooks(opened.modules, trace::find_collector(opened).value(), opened.memory)
                 .value()
                 .hooks) {}
 

@@ -112,7 +112,7 @@ void add_stuck_fibers(const Snapshot& snapshot, stacks::StackReport& report) {
 
 // Memory by use, of a process whose heap was taken without it.
 void add_memory_of(const Process& process, Evidence& evidence) {
-  auto seen = snapshot::see_memory(process, {}, {}, {});
+  auto seen = snapshot::see_memory(process, {}, {}, {}, {});
   if (seen) diagnose::add_memory(*seen, evidence);
 }
 

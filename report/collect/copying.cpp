@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/collect/malloc_heap.h"
+#include "report/collect/private_memory.h"
 #include "report/collect/see_memory.h"
 #include "report/parallel.h"
 #include "symbols/heap/roots.h"
@@ -45,9 +45,8 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
   heap::CopyPlan plan;
   if (collected != nullptr) {
     in_use_ = most_used_bytes(target_);
-    const std::function<void(std::string_view)> none = [](std::string_view) {};
-    plan = HA_TRY(collected->plan({target_.modules, source_.memory, held_.map, none}, threads,
-                                  in_use_, held_.heaps.front()));
+    plan = HA_TRY(collected->plan({target_.modules, source_.memory, held_.map}, threads, in_use_,
+                                  held_.heaps.front()));
     if (!plan.is_settled && !accept_misfits) return false;
   }
   const std::vector<Range> copied =
@@ -68,7 +67,8 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
   // Examines the target itself: a clone has its own copies of pages that the target has written to
   // since.
   if (with_memory_ && target_.process) {
-    held_.memory = HA_TRY(see_memory(*target_.process, held_.index(), threads, held_.fibers));
+    held_.memory = HA_TRY(see_memory(*target_.process, held_.index(),
+                                     target_.heaps.front()->shape(), threads, held_.fibers));
   }
   return true;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/collect/held_heap.h"
+#include "report/collect/wait_reader.h"
 
 namespace heapattach::snapshot {
 

@@ -13,10 +13,10 @@
 #include "inject/prospect.h"
 #include "report/collect/completeness.h"
 #include "report/collect/header.h"
-#include "report/collect/malloc_heap.h"
 #include "report/collect/pause.h"
+#include "report/collect/private_memory.h"
 #include "report/collect/target.h"
-#include "symbols/boehm/heap_size.h"
+#include "symbols/heap/ranges.h"
 #include "symbols/heaps.h"
 
 namespace heapattach::snapshot {
@@ -54,17 +54,36 @@ constexpr std::string_view kReadWhileRunning = "it would be read while the targe
 // The time for stopping and releasing the threads, without copying.
 constexpr std::chrono::milliseconds kStops{4};
 
+// The memory outside the heap that its owner scans. Without an owner that scans, the variables of
+// all modules.
+std::vector<Range> memory_of_variables(const Target& target) {
+  std::vector<Range> memory;
+  if (target.collected() != nullptr) {
+    for (const heap::RootRange& root : target.collected()->static_roots()) {
+      memory.push_back(root.range);
+    }
+    return memory;
+  }
+  for (const Module& module : target.modules.all()) {
+    const auto relro = module.relro();
+    for (const Segment& segment : module.segments()) {
+      if (!segment.writable) continue;
+      heap::subtract(segment.range, {relro ? &*relro : nullptr, relro ? 1U : 0U}, memory);
+    }
+  }
+  return memory;
+}
+
 // Variables that --why can name: from symbols, or from debug information if the symbols were
 // stripped.
 std::size_t named_globals(const Target& target) {
+  const std::vector<Range> variables = memory_of_variables(target);
   std::size_t count = 0;
   for (const Module& module : target.modules.all()) {
     for (const Symbol& symbol : module.symbols()) {
-      const auto holds = [&](const heap::RootRange& root) {
-        return root.range.contains(symbol.address);
-      };
+      const auto holds = [&](const Range& range) { return range.contains(symbol.address); };
       if (symbol.is_function || symbol.bytes < sizeof(void*)) continue;
-      if (std::any_of(target.static_roots.begin(), target.static_roots.end(), holds)) ++count;
+      if (std::any_of(variables.begin(), variables.end(), holds)) ++count;
     }
   }
   return std::max(count, target.types.globals.size());
@@ -98,16 +117,14 @@ std::vector<const heap::Kind*> heaps_beside(const Target& target, const Deadline
 }
 
 HeapFacts heap_facts(const Target& target, const Deadline& deadline) {
-  const boehm::Collector& collector = target.collector;
-  heap::Counters now;
-  if (target.collected() != nullptr) {
-    now = boehm::counters_or_index(collector, target.memory, target.map, most_used_bytes(target));
-  }
+  const heap::Source& first = *target.heaps.front();
+  const heap::Counters now = heap::counters_or_blocks(
+      first, {target.modules, target.memory, target.map}, most_used_bytes(target));
   HeapFacts heap;
-  heap.kind = &target.heaps.front()->kind();
-  heap.module = target.heaps.front()->module(target.modules);
-  heap.version = collector.version;
-  heap.layout = target.heaps.front()->layout();
+  heap.kind = &first.kind();
+  heap.module = first.module(target.modules);
+  heap.version = first.version();
+  heap.layout = first.layout();
   heap.heap_bytes = now.heap_bytes.value_or(0);
   heap.free_bytes = std::min(heap.heap_bytes, now.free_bytes.value_or(0));
   if (target.collected() == nullptr) {

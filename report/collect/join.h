@@ -1,18 +1,8 @@
 #pragma once
 
-#include "report/model/model.h"
-#include "report/typing/object_order.h"
-#include "report/typing/typing.h"
+#include "report/collect/object_facts.h"
 
 namespace heapattach::snapshot {
-
-// The sources of a snapshot's objects and edges.
-struct JoinSources {
-  const heap::Heap& heap;
-  const ObjectOrder& order;
-  const TypeRows& rows;
-  const Typing& typing;
-};
 
 // Fills the types, sizes and objects of `snapshot`. Marks objects that are listed but not in
 // `live`.

@@ -11,7 +11,6 @@
 
 #include "attach/arch/register_names.h"
 #include "report/model/collector_variable.h"
-#include "symbols/boehm/own_variables.h"
 #include "symbols/cxx/demangle.h"
 #include "symbols/heap/roots.h"
 #include "symbols/types/member_path.h"
@@ -38,7 +37,7 @@ class GlobalNames {
   explicit GlobalNames(const Target& target)
       : modules_(target.modules),
         types_(target.types),
-        of_collector_(boehm::own_variables(target.modules, target.collector)) {
+        of_owner_(target.heaps.front()->variables(target.modules)) {
     for (const types::Variable& variable : types_.globals) {
       type_at_.try_emplace(variable.address.value, variable.type);
     }
@@ -49,7 +48,7 @@ class GlobalNames {
     if (module == nullptr) return;
     root.module = module->name();
     const auto symbol = module->symbol_at(at);
-    if (is_of_collector(at)) {
+    if (is_of_owner(at)) {
       root.symbol = collector_variable(symbol ? symbol->name : std::string_view());
       return;
     }
@@ -64,15 +63,15 @@ class GlobalNames {
   }
 
  private:
-  [[nodiscard]] bool is_of_collector(RemoteAddr at) const {
-    const auto after = std::partition_point(of_collector_.begin(), of_collector_.end(),
+  [[nodiscard]] bool is_of_owner(RemoteAddr at) const {
+    const auto after = std::partition_point(of_owner_.begin(), of_owner_.end(),
                                             [&](const Range& range) { return range.start <= at; });
-    return after != of_collector_.begin() && std::prev(after)->contains(at);
+    return after != of_owner_.begin() && std::prev(after)->contains(at);
   }
 
   const Modules& modules_;
   const types::TypeModel& types_;
-  std::vector<Range> of_collector_;  // the collector's own variables; see own_variables()
+  std::vector<Range> of_owner_;  // the variables of the heap's owner, sorted
   std::unordered_map<std::uint64_t, types::TypeRef>
       type_at_;  // type of the variable that starts at an address
 };

@@ -3,9 +3,19 @@
 #include <cstdint>
 #include <vector>
 
-#include "report/collect/join.h"
+#include "report/model/model.h"
+#include "report/typing/object_order.h"
+#include "report/typing/typing.h"
 
 namespace heapattach::snapshot {
+
+// The sources of a snapshot's objects and edges.
+struct JoinSources {
+  const heap::Heap& heap;
+  const ObjectOrder& order;
+  const TypeRows& rows;
+  const Typing& typing;
+};
 
 // Makes the objects of a snapshot, except for their addresses and kinds.
 class ObjectFacts {

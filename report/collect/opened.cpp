@@ -48,21 +48,6 @@ Result<void> Opened::read_modules(const Request& request) {
   return {};
 }
 
-template <class Find>
-auto Opened::find_as_map_grows(const Find& find) -> decltype(find()) {
-  constexpr int kMostTries = 5;
-  for (int tries = 1;; ++tries) {
-    auto found = find();
-    const bool may_have_grown = process && !found && found.error().kind == ErrorKind::Malformed;
-    if (!may_have_grown || tries == kMostTries) return found;
-    map = HA_TRY(process->maps());
-  }
-}
-
-Result<boehm::Collector> Opened::find_collector(const Deadline& deadline) {
-  return find_as_map_grows([&] { return boehm::find_collector(modules, memory, map, deadline); });
-}
-
 Result<std::unique_ptr<heap::Source>> Opened::find_heap(
     const heap::Kind& kind,
     const std::function<void(std::string_view)>& note,

@@ -13,7 +13,6 @@
 #include "attach/process/memory_map.h"
 #include "attach/process/process.h"
 #include "report/request.h"
-#include "symbols/boehm/collector.h"
 #include "symbols/elf/module.h"
 #include "symbols/heap/source.h"
 
@@ -28,12 +27,20 @@ class Opened {
 
   [[nodiscard]] pid_t pid() const { return process ? process->pid() : core->pid(); }
 
-  // Finds the collector of a running process. The heap may have grown since `map` was read, so that
-  // it no longer fits; in that case, reads the map again.
-  Result<boehm::Collector> find_collector(const Deadline& deadline = {});
+  // Calls find() and returns its result. The heap of a running process may have grown since `map`
+  // was read, so that it no longer fits; in that case, reads the map again and calls find() again.
+  template <class Find>
+  auto find_as_map_grows(const Find& find) -> decltype(find()) {
+    constexpr int kMostTries = 5;
+    for (int tries = 1;; ++tries) {
+      auto found = find();
+      const bool may_have_grown = process && !found && found.error().kind == ErrorKind::Malformed;
+      if (!may_have_grown || tries == kMostTries) return found;
+      map = HA_TRY(process->maps());
+    }
+  }
 
-  // Finds a heap of any kind in a running process. If the heap no longer fits the map, reads the
-  // map again.
+  // Finds a heap of any kind in a process that may be running.
   Result<std::unique_ptr<heap::Source>> find_heap(const heap::Kind& kind,
                                                   const std::function<void(std::string_view)>& note,
                                                   const Deadline& deadline);
@@ -53,8 +60,6 @@ class Opened {
   Opened(std::unique_ptr<const Process> opened, Fd mem);
   explicit Opened(std::unique_ptr<CoreFile> opened);
 
-  template <class Find>
-  auto find_as_map_grows(const Find& find) -> decltype(find());
   Result<void> read_modules(const Request& request);
 };
 

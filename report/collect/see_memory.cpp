@@ -8,35 +8,20 @@
 #include "attach/process/observe.h"
 #include "report/collect/header.h"
 #include "report/collect/opened.h"
-#include "symbols/boehm/layout.h"
+#include "symbols/heap/ranges.h"
 #include "symbols/malloc/object_allocators.h"
 
 namespace heapattach::snapshot {
 
 namespace {
 
-// Blocks that touch are one range.
-std::vector<Range> merged(const std::vector<Range>& sorted) {
-  std::vector<Range> ranges;
-  for (const Range& one : sorted) {
-    if (!ranges.empty() && one.start <= ranges.back().end()) {
-      ranges.back().bytes = std::max(ranges.back().end(), one.end()) - ranges.back().start;
-    } else {
-      ranges.push_back(one);
-    }
-  }
-  return ranges;
-}
-
-std::vector<Range> used_blocks(const heap::BlockIndex& index) {
+std::vector<Range> used_blocks(const heap::BlockIndex& index, const heap::Shape& shape) {
   std::vector<Range> ranges;
   ranges.reserve(index.blocks.size());
   for (const heap::Block& block : index.blocks) {
-    const std::uint64_t bytes = std::max<std::uint64_t>(block.objects, 1) * block.object_bytes;
-    ranges.push_back({block.start, (bytes + boehm::kUsualBlockBytes - 1) / boehm::kUsualBlockBytes *
-                                       boehm::kUsualBlockBytes});
+    ranges.push_back({block.start, shape.extent_bytes(block)});
   }
-  return merged(ranges);
+  return heap::joined(std::move(ranges));
 }
 
 bool touches(const Range& mapping, const std::vector<Range>& ranges) {
@@ -107,7 +92,7 @@ Result<SeenProcess> see_process(const Request& request) {
   const Opened opened = HA_TRY(Opened::open(request));
   if (!opened.process) return Error{ErrorKind::Unsupported, "a core file does not show it"};
   SeenProcess seen;
-  seen.memory = HA_TRY(see_memory(*opened.process, {}, running_threads(*opened.process), {}));
+  seen.memory = HA_TRY(see_memory(*opened.process, {}, {}, running_threads(*opened.process), {}));
   seen.memory.objects_of = glibc::find_object_allocator(opened.modules);
   fill_origin(*opened.process, opened.modules, seen.header);
   seen.header.captured = moment_text(std::chrono::system_clock::now());
@@ -116,11 +101,12 @@ Result<SeenProcess> see_process(const Request& request) {
 
 Result<SeenMemory> see_memory(const Process& process,
                               const heap::BlockIndex& index,
+                              const heap::Shape& shape,
                               std::span<const FrozenThread> threads,
                               std::span<const crystal::FiberStack> fibers) {
   SeenMemory seen;
-  seen.used = used_blocks(index);
-  seen.free = merged(index.free);
+  seen.used = used_blocks(index, shape);
+  seen.free = heap::joined(index.free);
   add_stacks(threads, process.pid(), seen);
   for (const crystal::FiberStack& fiber : fibers) seen.fibers.push_back(fiber.stack.start);
   const std::string text = HA_TRY(process.read_file("smaps"));

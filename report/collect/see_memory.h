@@ -15,6 +15,7 @@ namespace heapattach::snapshot {
 // blocks and the stacks of its threads and fibers are.
 Result<SeenMemory> see_memory(const Process& process,
                               const heap::BlockIndex& index,
+                              const heap::Shape& shape,
                               std::span<const FrozenThread> threads,
                               std::span<const crystal::FiberStack> fibers);
 

@@ -10,7 +10,7 @@
 
 #include "report/collect/completeness.h"
 #include "report/collect/header.h"
-#include "report/collect/held_heap.h"
+#include "report/collect/hold_heap.h"
 #include "report/collect/join.h"
 #include "report/collect/join_roots.h"
 #include "report/collect/join_stacks.h"
@@ -19,7 +19,6 @@
 #include "report/collect/target.h"
 #include "report/collect/traced_heap.h"
 #include "report/model/counts.h"
-#include "symbols/boehm/marking_rules.h"
 #include "symbols/heap/live_set.h"
 #include "symbols/malloc/object_allocators.h"
 #include "symbols/unwind/stacks.h"
@@ -72,7 +71,7 @@ void note_copy(const Request& request, const HeldHeap& held) {
 }
 
 void add_guesses(const TracedHeap& traced, Header& header) {
-  const auto guessed = boehm::count_guesses(*traced.heap, traced.found.live);
+  const heap::MarkedConservatively guessed = traced.found.guessed;
   if (guessed.objects > 0) header.marked_conservatively = {guessed.objects, guessed.bytes};
 }
 
@@ -201,7 +200,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   Snapshot snapshot;
   join_threads(*target, *held, stacks, wait_reader(options), snapshot);
   request.begin("tracing the heap");
-  const TracedHeap traced = HA_TRY(trace_heap(*target, *held, options));
+  const TracedHeap traced = HA_TRY(trace_heap(*target, *held, request));
   HA_TRY(request.deadline.check("tracing the heap"));
   fill_header(*target, *held, options, snapshot);
   add_guesses(traced, snapshot.header);

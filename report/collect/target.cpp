@@ -8,9 +8,6 @@
 #include "report/collect/core_warnings.h"
 #include "report/missing_files.h"
 #include "report/typing/type_labels.h"
-#include "symbols/boehm/blocks.h"
-#include "symbols/boehm/roots.h"
-#include "symbols/boehm/source.h"
 #include "symbols/crystal/type_sources.h"
 #include "symbols/cxx/undescribed_strings.h"
 #include "symbols/cxx/virtual_bases.h"
@@ -49,19 +46,6 @@ std::vector<const heap::Kind*> chosen_kinds(HeapChoice choice) {
   return kinds;
 }
 
-// Fills the collector's part of `heap`.
-void describe_collector(const Opened& target, HeapFound& heap) {
-  const auto* collector = dynamic_cast<const boehm::Source*>(heap.heaps.front().get());
-  if (collector == nullptr) {
-    heap.collector.layout.source = boehm::Layout::Source::Structure;
-    heap.static_roots = boehm::static_roots(target.modules, heap.collector, {});
-    return;
-  }
-  heap.collector = collector->collector();
-  heap.collector_data.assign(collector->data().begin(), collector->data().end());
-  heap.static_roots = collector->static_roots();
-}
-
 Result<HeapFound> find_heaps(const TakeOptions& options, Opened& target) {
   const std::function<void(std::string_view)> note = [&](std::string_view text) {
     options.request.note(text);
@@ -89,7 +73,6 @@ Result<HeapFound> find_heaps(const TakeOptions& options, Opened& target) {
     if (has_collected) return std::move(*missing);
     return std::move(*missing).advise("--heap malloc, if it uses malloc alone");
   }
-  describe_collector(target, heap);
   if (heap.collected() == nullptr) {
     note(fmt::format("reading the heap of {}", heap.heaps.front()->kind().name));
   }
@@ -186,7 +169,8 @@ Result<crystal::FiberLayout> find_fibers(const Opened& target,
                                          const HeapFound& heap,
                                          const NamesFound& names) {
   if (names.runtime != "crystal") return crystal::FiberLayout{};
-  const auto index = HA_TRY(boehm::read_blocks(target.memory, target.map, heap.collector.layout));
+  const auto index = HA_TRY(
+      heap.heaps.front()->blocks({target.modules, target.memory, target.map}, ~std::uint64_t{0}));
   return crystal::learn_fibers(names.classes, index, target.memory, target.map);
 }
 

@@ -8,7 +8,6 @@
 #include "report/collect/take_options.h"
 #include "report/typing/naming.h"
 #include "report/typing/type_rows.h"
-#include "symbols/boehm/collector.h"
 #include "symbols/crystal/fibers.h"
 #include "symbols/crystal/type_table.h"
 #include "symbols/cxx/vtables.h"
@@ -21,11 +20,6 @@ namespace heapattach::snapshot {
 // The heaps of an opened target that are to be read.
 struct HeapFound {
   std::vector<std::unique_ptr<heap::Source>> heaps;  // the first is the process's own
-  // The collector, if one of the heaps is a collector's.
-  boehm::Collector collector;
-  std::vector<Range> collector_data;
-  std::vector<heap::RootRange>
-      static_roots;  // the memory that it scans, as it was before the freeze
 
   // The collector's heap, whose objects the program does not free itself; null if there is none.
   [[nodiscard]] heap::Source* collected() const {

@@ -31,8 +31,6 @@ struct TracedHeap {
 };
 
 // Traces what was copied. Malformed if two heaps contradict each other.
-Result<TracedHeap> trace_heap(const Target& target,
-                              const HeldHeap& held,
-                              const TakeOptions& options);
+Result<TracedHeap> trace_heap(const Target& target, const HeldHeap& held, const Request& request);
 
 }  // namespace heapattach::snapshot

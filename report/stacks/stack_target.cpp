@@ -8,6 +8,7 @@
 
 #include "report/collect/while_it_changes.h"
 #include "symbols/boehm/blocks.h"
+#include "symbols/boehm/collector.h"
 #include "symbols/crystal/type_sources.h"
 #include "symbols/ruby/heap_pages.h"
 #include "symbols/ruby/interpreter.h"
@@ -16,7 +17,8 @@ namespace heapattach::stacks {
 
 // A failure here costs only the fibers, and is not an error.
 Result<void> StackTarget::learn_fibers(const Request& request) {
-  const auto collector = find_collector(request.deadline);
+  const auto collector = find_as_map_grows(
+      [&] { return boehm::find_collector(modules, memory, map, request.deadline); });
   HA_TRY(request.deadline.check("learning about the target"));
   if (!collector) {
     request.note("no fibers: " + collector.error().message());

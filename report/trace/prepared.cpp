@@ -9,9 +9,14 @@
 
 namespace heapattach::trace {
 
+Result<boehm::Collector> find_collector(snapshot::Opened& target, const Deadline& deadline) {
+  return target.find_as_map_grows(
+      [&] { return boehm::find_collector(target.modules, target.memory, target.map, deadline); });
+}
+
 Result<Prepared> prepare(const Request& request) {
   snapshot::Opened target = HA_TRY(snapshot::Opened::open(request));
-  boehm::Collector collector = HA_TRY(target.find_collector(request.deadline));
+  boehm::Collector collector = HA_TRY(find_collector(target, request.deadline));
   FoundHooks found = HA_TRY(find_hooks(target.modules, collector, target.memory, request.deadline));
   return Prepared{std::move(target), std::move(collector), std::move(found)};
 }

@@ -26,6 +26,9 @@ struct Prepared {
   bool is_crystal = false;
 };
 
+// Finds the collector of a process that may be running.
+Result<boehm::Collector> find_collector(snapshot::Opened& target, const Deadline& deadline = {});
+
 // Finds out everything but the types. An error is the reason why the process cannot be traced.
 Result<Prepared> prepare(const Request& request);
 

@@ -2,7 +2,6 @@
 
 #include "attach/base/check.h"
 #include "report/typing/block_ranges.h"
-#include "symbols/boehm/roots.h"
 
 namespace heapattach::snapshot {
 
@@ -28,11 +27,12 @@ heap::ObjectSet objects_in_use(const heap::Heap& heap, const heap::LiveSet& foun
     for (std::uint32_t block = first; block < last; ++block) {
       for (std::uint32_t slot = 0; slot < heap.blocks()[block].objects; ++slot) {
         const heap::ObjectRef ref{block, slot};
-        // malloc's chunks in use are known, and only they are listed.
-        if (heap.is_chunk(block) ||
-            boehm::liveness(heap, found.live, found.free, ref) == boehm::Liveness::Unreachable) {
-          in_use.insert_shared(heap.number(ref));
-        }
+        const std::uint64_t number = heap.number(ref);
+        if (found.live.contains(number)) continue;
+        // Chunks in use are known, and only they are listed.
+        const bool is_in_use = heap.is_chunk(block) || (!found.free.contains(number) &&
+                                                        !heap.rules()->looks_free(heap, ref));
+        if (is_in_use) in_use.insert_shared(number);
       }
     }
   });

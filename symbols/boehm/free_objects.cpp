@@ -5,6 +5,7 @@
 
 #include "symbols/boehm/kinds.h"
 #include "symbols/boehm/mark_bits.h"
+#include "symbols/boehm/marking_rules.h"
 
 namespace heapattach::boehm {
 namespace {
@@ -161,14 +162,8 @@ std::vector<heap::ObjectRef> uncollectable_objects(const heap::Heap& heap,
   return objects;
 }
 
-Liveness liveness(const heap::Heap& heap,
-                  const heap::ObjectSet& live,
-                  const heap::ObjectSet& free,
-                  heap::ObjectRef ref) {
-  const std::uint64_t number = heap.number(ref);
-  if (live.contains(number)) return Liveness::Live;
-  if (free.contains(number) || looks_free(heap, ref)) return Liveness::Free;
-  return Liveness::Unreachable;
+bool MarkingRules::looks_free(const heap::Heap& heap, heap::ObjectRef ref) const {
+  return boehm::looks_free(heap, ref);
 }
 
 }  // namespace heapattach::boehm

@@ -273,8 +273,8 @@ bool may_hold_bitmaps(const heap::Block& block) {
   return false;
 }
 
-MarkedConservatively count_guesses(const heap::Heap& heap, const heap::ObjectSet& live) {
-  MarkedConservatively count;
+heap::MarkedConservatively count_guesses(const heap::Heap& heap, const heap::ObjectSet& live) {
+  heap::MarkedConservatively count;
   for (std::uint32_t i = 0; i < heap.blocks().size(); ++i) {
     const heap::Block& block = heap.blocks()[i];
     const std::uint64_t tag = block.descriptor & kDescriptorTags;

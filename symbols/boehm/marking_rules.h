@@ -8,6 +8,7 @@
 
 #include "attach/memory/memory_reader.h"
 #include "symbols/boehm/displacements.h"
+#include "symbols/heap/live_set.h"
 #include "symbols/heap/mark.h"
 
 namespace heapattach::boehm {
@@ -32,6 +33,11 @@ struct MarkingRules final : heap::ScanRules {
               heap::ScannedWords& words) const override;
   // True for an object with a disclaim procedure, which may free the objects that it references.
   [[nodiscard]] bool may_use_dead(const heap::Heap& heap, heap::ObjectRef ref) const override;
+  // Slots that were free before the last collection and have not been swept since are on no list.
+  // They look like free objects: their first word is 0 or points to the same kind of slot, and the
+  // rest is 0 where the collector clears objects. So does an object that was allocated and dropped
+  // without being written to; it counts as free here. In free_objects.cpp.
+  [[nodiscard]] bool looks_free(const heap::Heap& heap, heap::ObjectRef ref) const override;
   // The words that a simple descriptor (a length, a bitmap, or the collector's procedure for long
   // bitmaps) makes the collector scan; none for other kinds of descriptors.
   [[nodiscard]] std::optional<heap::WordPattern> pattern_of(std::uint64_t descriptor) const;
@@ -64,13 +70,8 @@ MarkingRules read_marking_rules(const heap::Heap& heap,
 // or 200, 400 and so on.
 bool may_hold_bitmaps(const heap::Block& block);
 
-// Objects that were scanned in full because their descriptors could not be followed, usually
-// because a procedure of the program marks them.
-struct MarkedConservatively {
-  std::uint64_t objects = 0;
-  std::uint64_t bytes = 0;
-};
-MarkedConservatively count_guesses(const heap::Heap& heap, const heap::ObjectSet& live);
+// The objects of `live` that were scanned in full.
+heap::MarkedConservatively count_guesses(const heap::Heap& heap, const heap::ObjectSet& live);
 
 // Scans an array of typed elements as GC_array_mark_proc does: its last word points to a
 // description of the elements. Returns false if that cannot be followed, or has more parts than fit

@@ -96,15 +96,4 @@ CollectorObjects find_collector_objects(const heap::Heap& heap,
                                         const Capture& capture,
                                         std::span<const Range> collector_data);
 
-// The state of an object that tracing did not reach. An object on a free list is free. There are
-// also slots that were free before the last collection and have not been swept since: they are on
-// no list. They look like free objects (their first word is 0 or points to the same kind of slot,
-// and the rest is 0 where the collector clears objects). So does an object that was allocated and
-// dropped without being written to; it counts as free here.
-enum class Liveness : std::uint8_t { Live, Unreachable, Free };
-Liveness liveness(const heap::Heap& heap,
-                  const heap::ObjectSet& live,
-                  const heap::ObjectSet& free,
-                  heap::ObjectRef ref);
-
 }  // namespace heapattach::boehm

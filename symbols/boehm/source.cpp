@@ -6,11 +6,13 @@
 #include <fmt/format.h>
 
 #include "symbols/boehm/bounded_blocks.h"
+#include "symbols/boehm/check_live.h"
 #include "symbols/boehm/collector_lists.h"
 #include "symbols/boehm/heap.h"
 #include "symbols/boehm/live.h"
 #include "symbols/boehm/marking_rules.h"
 #include "symbols/boehm/own_variables.h"
+#include "symbols/boehm/root_function.h"
 #include "symbols/boehm/roots.h"
 #include "symbols/heap/joined.h"
 
@@ -58,17 +60,26 @@ std::vector<Range> Source::variables(const Modules& modules) const {
   return own_variables(modules, collector_);
 }
 
+Result<heap::BlockIndex> Source::blocks(const heap::Surroundings& target,
+                                        std::uint64_t in_use) const {
+  return read_bounded_blocks(target.memory, target.map, collector_.layout, in_use);
+}
+
+std::optional<heap::RootFunction> Source::root_function(const Modules& modules,
+                                                        const MemoryReader& memory) const {
+  return find_root_function(collector_, modules, memory);
+}
+
 Result<heap::CopyPlan> Source::plan(const heap::Surroundings& target,
                                     std::span<const FrozenThread> threads,
                                     std::uint64_t in_use,
                                     heap::Contents& contents) {
-  const Layout& layout = collector_.layout;
-  contents.index = HA_TRY(read_bounded_blocks(target.memory, target.map, layout, in_use));
-  contents.counters = read_counters(collector_, target.memory);
+  contents.index = HA_TRY(blocks(target, in_use));
+  contents.counters = counters_ = read_counters(collector_, target.memory);
   tables_ = read_root_tables(collector_, data_, target.memory);
   heap::CopyPlan plan;
   plan.is_settled = is_consistent(contents, tables_);
-  plan.contents = plan_copy(contents.index, layout);
+  plan.contents = plan_copy(contents.index, collector_.layout);
   plan.data = data_;
   plan.roots = boehm::static_roots(target.modules, collector_, tables_);
   const auto stacks = stack_roots(threads, target.map);
@@ -95,7 +106,7 @@ heap::LiveSet Source::mark(heap::Heap& heap,
                            unsigned workers) {
   follow(heap, read_marking_rules(heap, collector_, data_, copied.capture, copied.outside));
   Roots from;
-  from.ranges = std::move(roots);
+  from.ranges = roots;
   from.threads.assign(copied.threads.begin(), copied.threads.end());
   from.collector_data = data_;
   from.tables = tables_;
@@ -106,7 +117,10 @@ heap::LiveSet Source::mark(heap::Heap& heap,
       from.stack_bottom = RemoteAddr{*bottom};
     }
   }
-  return find_live(heap, copied.capture, std::move(from), copied.map, workers);
+  heap::LiveSet found = find_live(heap, copied.capture, std::move(from), copied.map, workers);
+  LiveCheck(collector_, data_, counters_, copied, roots).run(heap, workers, found);
+  found.guessed = count_guesses(heap, found.live);
+  return found;
 }
 
 Result<std::unique_ptr<heap::Source>> find_heap(const heap::Surroundings& target) {

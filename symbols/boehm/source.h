@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,11 +27,6 @@ class Source final : public heap::Source {
  public:
   Source(Collector collector, const heap::Surroundings& target);
 
-  [[nodiscard]] const Collector& collector() const { return collector_; }
-  // The memory outside the heap that the collector scans, as it was before the target was held.
-  // Without stacks.
-  [[nodiscard]] const std::vector<heap::RootRange>& static_roots() const { return static_roots_; }
-
   [[nodiscard]] const heap::Kind& kind() const override { return kHeapKind; }
   [[nodiscard]] std::string module(const Modules& /*modules*/) const override {
     return collector_.module;
@@ -40,6 +37,13 @@ class Source final : public heap::Source {
   [[nodiscard]] heap::Counters counters(const MemoryReader& memory) const override;
   [[nodiscard]] std::vector<Range> variables(const Modules& modules) const override;
   [[nodiscard]] std::span<const Range> data() const override { return data_; }
+  [[nodiscard]] std::span<const heap::RootRange> static_roots() const override {
+    return static_roots_;
+  }
+  [[nodiscard]] Result<heap::BlockIndex> blocks(const heap::Surroundings& target,
+                                                std::uint64_t in_use) const override;
+  [[nodiscard]] std::optional<heap::RootFunction> root_function(
+      const Modules& modules, const MemoryReader& memory) const override;
 
   Result<heap::CopyPlan> plan(const heap::Surroundings& target,
                               std::span<const FrozenThread> threads,
@@ -57,7 +61,9 @@ class Source final : public heap::Source {
   Collector collector_;
   std::vector<Range> data_;
   std::vector<heap::RootRange> static_roots_;
-  RootTables tables_;  // as they were when the copy was planned
+  // As they were when the copy was planned:
+  RootTables tables_;
+  heap::Counters counters_;
 };
 
 }  // namespace heapattach::boehm

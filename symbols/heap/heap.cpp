@@ -45,6 +45,10 @@ void ScanRules::narrow(const Heap& heap, ObjectRef ref, ScannedWords& words) con
   words.pattern = {heap.blocks()[ref.block].descriptor / 8, 0, {}};
 }
 
+bool ScanRules::looks_free(const Heap& /*heap*/, ObjectRef /*ref*/) const {
+  return false;
+}
+
 bool ScanRules::may_use_dead(const Heap& /*heap*/, ObjectRef /*ref*/) const {
   return false;
 }

@@ -47,6 +47,8 @@ struct ScanRules {
   virtual void narrow(const Heap& heap, ObjectRef ref, ScannedWords& words) const;
   // Whether the owner may still use the words of an object that is not alive.
   [[nodiscard]] virtual bool may_use_dead(const Heap& heap, ObjectRef ref) const;
+  // Whether a slot that is on no free list, and that tracing did not reach, looks free.
+  [[nodiscard]] virtual bool looks_free(const Heap& heap, ObjectRef ref) const;
 
   // If interior pointers are not recognised: the displacements at which a word of the heap or of
   // static data counts. None if unknown.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +19,13 @@ struct OwnObject {
   std::string_view holder = "the collector";  // a literal; empty: `what` is the whole name
 };
 
+// Objects that were scanned in full because their descriptors could not be followed, usually
+// because a procedure of the program marks them.
+struct MarkedConservatively {
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;
+};
+
 // The live objects of a heap, and the reasons why they are alive.
 struct LiveSet {
   ObjectSet live;
@@ -29,6 +38,7 @@ struct LiveSet {
   std::vector<ObjectRef> finalizable = {};    // alive only because a finalizer waits for them
   std::vector<std::string> problems = {};  // descriptions of roots that are missing or incomplete
   std::size_t known_threads = 0;           // of which the owner has records
+  MarkedConservatively guessed = {};
 };
 
 }  // namespace heapattach::heap

@@ -5,9 +5,10 @@
 namespace heapattach::heap {
 
 std::vector<Range> joined(std::vector<Range> ranges) {
-  std::sort(ranges.begin(), ranges.end());
+  if (!std::is_sorted(ranges.begin(), ranges.end())) std::sort(ranges.begin(), ranges.end());
   std::size_t kept = 0;
   for (const Range& range : ranges) {
+    if (range.bytes == 0) continue;
     if (kept > 0 && range.start <= ranges[kept - 1].end()) {
       Range& last = ranges[kept - 1];
       last.bytes = std::max(range.end(), last.end()) - last.start;

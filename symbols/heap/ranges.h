@@ -7,7 +7,7 @@
 
 namespace heapattach::heap {
 
-// Sorts ranges, and joins those that touch.
+// Sorts ranges, joins those that touch, and leaves out empty ones.
 std::vector<Range> joined(std::vector<Range> ranges);
 
 // `range` without the parts in `holes` (sorted, disjoint).

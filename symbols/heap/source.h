@@ -26,13 +26,16 @@
 // heap has a Kind and a Source in a folder of its own; symbols/heaps.h lists the kinds.
 namespace heapattach::heap {
 
+using Note = std::function<void(std::string_view)>;
+inline void nobody(std::string_view /*text*/) {}
+
 // A target in which a heap is looked for. It may be running.
 struct Surroundings {
   const Modules& modules;
   const MemoryReader& memory;
   const MemoryMap& map;
-  const std::function<void(std::string_view)>& note;  // for each step with its reason
-  Deadline deadline{};                                // of the whole run
+  Note note = nobody;   // for each step with its reason
+  Deadline deadline{};  // of the whole run
 };
 
 // A heap as it was read from a target.
@@ -65,12 +68,21 @@ struct Copied {
   std::span<const FrozenThread> threads;
   pid_t pid = 0;
   std::span<const Range> touched = {};  // if all private memory was copied: the parts with contents
+  Note note = nobody;                   // for each step with its reason
+  Deadline deadline{};                  // of the whole run
 };
 
 // The memory of the heaps that were read before.
 struct Taken {
   std::vector<Range> blocks;   // of their objects; sorted, disjoint
   std::vector<Range> foreign;  // the same with their headers
+};
+
+// A function of the program whose roots only it knows.
+struct RootFunction {
+  std::optional<RemoteAddr> at;  // none: unknown, and the rest is empty
+  std::string symbol;            // may be empty
+  std::string module;
 };
 
 // A heap of a target. Exists from the moment when the heap is found until its live objects are
@@ -91,12 +103,26 @@ class Source {
 
   // Reads the counters, at any time.
   [[nodiscard]] virtual Counters counters(const MemoryReader& /*memory*/) const { return {}; }
-  // The variables of the heap's owner, which are not the program's.
+  // The variables of the heap's owner, which are not the program's; sorted.
   [[nodiscard]] virtual std::vector<Range> variables(const Modules& /*modules*/) const {
     return {};
   }
   // The owner's data, which must be copied in one piece.
   [[nodiscard]] virtual std::span<const Range> data() const { return {}; }
+  // The memory outside the heap that its owner scans, as it was when the heap was found. Without
+  // stacks.
+  [[nodiscard]] virtual std::span<const RootRange> static_roots() const { return {}; }
+  // Reads the blocks of a running process, which uses `in_use` bytes of memory. Empty if the heap
+  // is found only in a copy.
+  [[nodiscard]] virtual Result<BlockIndex> blocks(const Surroundings& /*target*/,
+                                                  std::uint64_t /*in_use*/) const {
+    return BlockIndex{};
+  }
+  // The function by which the program shows the owner more roots, if it has one.
+  [[nodiscard]] virtual std::optional<RootFunction> root_function(
+      const Modules& /*modules*/, const MemoryReader& /*memory*/) const {
+    return std::nullopt;
+  }
 
   // Fails with Unsupported if read() would not find the heap. The process may be running.
   [[nodiscard]] virtual Result<void> check(const Modules& /*modules*/,
@@ -115,11 +141,16 @@ class Source {
   // Reads the heap from the copy, and fills all of `contents` that plan() did not. It fails with
   // Unsupported if there is no such heap.
   virtual Result<void> read(const Copied& copied, const Taken& taken, Contents& contents) = 0;
-  // Traces the heap from `roots`, if its objects are not freed by hand.
+  // Traces the heap from `roots`. What shows that some roots were not seen is a problem of the
+  // result.
   virtual LiveSet mark(Heap& heap,
                        const Copied& copied,
                        std::vector<RootRange> roots,
                        unsigned workers) = 0;
 };
+
+// The heap's counters. If its owner keeps them at an unknown place, the size of the heap is what
+// its blocks add up to. `in_use` is how much memory the process uses.
+Counters counters_or_blocks(const Source& heap, const Surroundings& target, std::uint64_t in_use);
 
 }  // namespace heapattach::heap

@@ -1,4 +1,4 @@
-#include "report/collect/malloc_heap.h"
+#include "report/collect/private_memory.h"
 
 #include <algorithm>
 #include <array>
@@ -11,8 +11,6 @@
 #include "attach/memory/resident.h"
 #include "attach/process/kernel_text.h"
 #include "symbols/heap/by_hand.h"
-#include "symbols/heap/joined.h"
-#include "symbols/heap/ranges.h"
 
 namespace heapattach::snapshot {
 
@@ -71,7 +69,9 @@ Result<std::vector<Range>> parts_of(const Process& process, Range range, IsWante
 class CopyPlan {
  public:
   CopyPlan(const Target& target, const Process* process, std::vector<Range> constants)
-      : target_(target), process_(process), constants_(std::move(constants)) {}
+      : target_(target), process_(process), constants_(std::move(constants)) {
+    plan_.read_only = constants_;
+  }
 
   void add(const Mapping& mapping) {
     if (heap::may_hold_allocations(mapping)) {
@@ -82,7 +82,7 @@ class CopyPlan {
       if (!parts) return leave_out(mapping);
       for (const Range& part : *parts) {
         add_whole(part);
-        plan_.written.push_back(part);
+        plan_.read_only.push_back(part);
       }
     }
   }
@@ -116,12 +116,12 @@ class CopyPlan {
     const bool is_served = target_.live && target_.live->stalling().userfault_bytes({range}) > 0;
     if (process_ == nullptr || is_served || range.bytes < kSmall) return add_whole(range);
     const bool is_anonymous = mapping.is_anonymous();
-    // The readers of the collector's data expect it in one piece.
-    const bool is_of_collector = std::any_of(
-        target_.collector_data.begin(), target_.collector_data.end(), [&](const Range& data) {
-          return data.start.value < range.end().value && range.start.value < data.end().value;
-        });
-    if (!is_anonymous && is_of_collector) return add_whole(range);
+    // The data of a heap's owner must be in one piece.
+    const std::span<const Range> owners = target_.heaps.front()->data();
+    const bool is_of_owner = std::any_of(owners.begin(), owners.end(), [&](const Range& data) {
+      return data.start.value < range.end().value && range.start.value < data.end().value;
+    });
+    if (!is_anonymous && is_of_owner) return add_whole(range);
     const auto parts = parts_of(*process_, range, is_anonymous ? is_used : is_own_copy);
     if (!parts) return add_whole(range);
     if (is_anonymous) {
@@ -157,10 +157,6 @@ std::vector<Range> constants_of(const Modules& modules, const MemoryMap& map) {
     constants.push_back({relro->start, (end - relro->start) & ~std::uint64_t{7}});
   }
   return constants;
-}
-
-void append(std::span<const Range> more, std::vector<Range>& to) {
-  to.insert(to.end(), more.begin(), more.end());
 }
 
 }  // namespace
@@ -234,43 +230,6 @@ void note_uncopied(const Process& process, PrivateMemory& copy) {
       fmt::format("{} bytes were not searched, because the program keeps them out of copies of "
                   "itself: use --snapshot freeze",
                   bytes));
-}
-
-heap::Copied copied_of(const Target& target, const HeldHeap& held) {
-  return {.modules = target.modules,
-          .map = held.map,
-          .capture = held.capture,
-          .outside = target.memory,
-          .threads = held.freeze.threads,
-          .pid = target.pid(),
-          .touched = held.private_memory.touched};
-}
-
-Result<void> read_heaps(const Target& target, HeldHeap& held) {
-  const heap::Copied copied = copied_of(target, held);
-  heap::Taken taken;
-  std::vector<Range> own;
-  for (std::size_t i = 0; i < target.heaps.size(); ++i) {
-    heap::Contents& contents = held.heaps[i];
-    HA_TRY(target.heaps[i]->read(copied, taken, contents));
-    append(contents.own, own);
-    if (i + 1 == target.heaps.size()) break;
-    append(target.heaps[i]->kind().is_collected ? heap::memory_of(contents.index) : contents.own,
-           taken.blocks);
-    taken.blocks = heap::joined(std::move(taken.blocks));
-    // A collector may move the break, so that its memory is among malloc's.
-    append(taken.blocks, taken.foreign);
-    append(contents.index.headers, taken.foreign);
-    taken.foreign = heap::joined(std::move(taken.foreign));
-  }
-  const PrivateMemory& copy = held.private_memory;
-  held.heaps.back().unread.insert(held.heaps.back().unread.end(), copy.unread.begin(),
-                                  copy.unread.end());
-  std::vector<Range> constants = constants_of(target.modules, held.map);
-  append(copy.written, constants);
-  held.roots_by_hand =
-      heap::find_roots(own, held.map, constants, copy.touched, held.freeze.threads);
-  return {};
 }
 
 }  // namespace heapattach::snapshot

@@ -1,4 +1,4 @@
-#include "symbols/boehm/heap_size.h"
+#include "symbols/boehm/source.h"
 
 #include <doctest/doctest.h>
 
@@ -17,8 +17,10 @@ TEST_CASE("a collector whose counters are at an unknown place has the heap that 
   heap.add_block({.object_bytes = 8192, .flags = kFreeBlock, .at = kHeap + 4096});
   Collector collector;
   collector.layout = heap.layout();
+  const Modules modules{{}};
   const auto counters = [&] {
-    return counters_or_index(collector, heap.memory(), heap.map(), ~std::uint64_t{0});
+    const Surroundings target{modules, heap.memory(), heap.map()};
+    return counters_or_blocks(boehm::Source(collector, target), target, ~std::uint64_t{0});
   };
   CHECK(counters().heap_bytes == 12'288);
   CHECK(counters().free_bytes == 8192);

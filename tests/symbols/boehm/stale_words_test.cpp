@@ -1,14 +1,11 @@
-#include "report/collect/stale_words.h"
+#include "symbols/boehm/stale_words.h"
 
 #include <doctest/doctest.h>
 
 #include "symbols/boehm/churn.h"
 #include "tests/fakes/captured_heap.h"
 
-namespace heapattach {
-
-using snapshot::StaleWords;
-
+namespace heapattach::boehm {
 namespace {
 
 constexpr RemoteAddr kStacks{0x7000'0000'0000};
@@ -50,7 +47,7 @@ TEST_CASE("however many stacks are stale, one word is kept for each object that 
   const heap::RootWords words = stale.words();
   CHECK(words.bytes.size() == 16);
   CHECK(stale.unread() == 0);
-  const auto dropped = boehm::dropped_since_collection(heap, found, {&words, 1}, 1);
+  const auto dropped = dropped_since_collection(heap, found, {&words, 1}, 1);
   CHECK(dropped.count() == 3);
 }
 
@@ -86,4 +83,4 @@ TEST_CASE("stacks that cannot be read or have no time are passed over, and the l
   CHECK(stale.words().bytes.size() == 16);
 }
 
-}  // namespace heapattach
+}  // namespace heapattach::boehm

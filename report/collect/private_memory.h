@@ -1,15 +1,25 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "report/collect/held_heap.h"
+#include "report/collect/target.h"
 
-// Heaps that the program frees by hand, such as malloc's: all private memory is copied while the
-// target is held, and the heaps are found in the copy afterwards.
+// For heaps that the program frees by hand, such as malloc's: all private memory is copied while
+// the target is held, and the heaps are found in the copy afterwards.
 namespace heapattach::snapshot {
+
+struct PrivateMemory {
+  std::vector<Range> ranges;   // sorted
+  std::vector<Range> touched;  // the parts of them that have contents, sorted; the rest is zero
+  // The parts in mappings that are no longer writable, those of modules first.
+  std::vector<Range> read_only;
+  std::vector<std::string> unread;  // descriptions of omitted parts, with the reasons
+};
 
 // Larger mappings are not copied: they belong to a sanitizer, or a database has only reserved them.
 constexpr std::uint64_t kLargestMapping = std::uint64_t{256} << 30;
@@ -21,13 +31,6 @@ PrivateMemory plan_private_copy(const Target& target, const Process* process, co
 // Notes the memory that is missing from copies of a process (madvise(2): MADV_DONTFORK,
 // MADV_WIPEONFORK).
 void note_uncopied(const Process& process, PrivateMemory& copy);
-
-// The copy, as the readers of heaps see it. Borrows `target` and `held`.
-heap::Copied copied_of(const Target& target, const HeldHeap& held);
-
-// Reads the heaps from the copy, with the roots of those that the program frees by hand. Call it
-// when the target runs again.
-Result<void> read_heaps(const Target& target, HeldHeap& held);
 
 // The resident memory of the process; nothing for a core file.
 std::optional<std::uint64_t> resident_bytes(const Target& target);

@@ -1,19 +1,30 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
-#include "attach/base/deadline.h"
-#include "attach/memory/memory_reader.h"
-#include "report/collect/held_heap.h"
+#include "symbols/boehm/collector.h"
 #include "symbols/heap/live_set.h"
 #include "symbols/heap/mark.h"
+#include "symbols/heap/source.h"
 
-namespace heapattach::snapshot {
+namespace heapattach::boehm {
 
 // The unused parts of stacks, which may have been in use when the collection was called, and
-// mappings that look like the stacks of ended fibers.
-[[nodiscard]] std::vector<Range> stale_stacks(const HeldHeap& held);
+// mappings that look like the stacks of ended fibers. `roots` has those of suspended fibers.
+[[nodiscard]] std::vector<Range> stale_stacks(const heap::Copied& copied,
+                                              std::span<const heap::RootRange> roots);
+
+// All writable memory of the target, except its heap and the collector's own tables, in parts that
+// StaleWords reads as a whole. If the last collection marked an object that is not reachable now, a
+// word in this memory is or was the reason. Returns nothing if it is too much memory.
+[[nodiscard]] std::optional<std::vector<Range>> unscanned_memory(
+    const heap::Copied& copied,
+    const Collector& collector,
+    std::span<const Range> collector_data,
+    const heap::BlockIndex& index);
 
 // Finds words that reference objects that are neither alive nor free. Reads them from the process's
 // present memory, not from the copy, because only words that still exist can explain why an object
@@ -46,4 +57,4 @@ class StaleWords {
   std::uint64_t unreadable_ = 0;
 };
 
-}  // namespace heapattach::snapshot
+}  // namespace heapattach::boehm

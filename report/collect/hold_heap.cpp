@@ -1,0 +1,214 @@
+#include "report/collect/hold_heap.h"
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "report/collect/copying.h"
+#include "report/collect/hold_attempts.h"
+#include "report/collect/pause.h"
+#include "symbols/heap/heap_memory.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kBetweenAttempts = std::chrono::milliseconds(5);
+constexpr std::uint64_t kMegabyte = 1U << 20;
+
+std::uint64_t total_bytes(std::span<const heap::RootRange> roots) {
+  std::uint64_t sum = 0;
+  for (const heap::RootRange& root : roots) sum += root.range.bytes;
+  return sum;
+}
+
+// Reserves room for everything that will be copied. Address space costs nothing, so it is generous;
+// only memory that is certain to be used is touched beforehand.
+Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
+  const heap::Counters now = target.heaps.front()->counters(target.memory);
+  std::uint64_t mapped = 0;
+  for (const Mapping& mapping : target.map.mappings()) {
+    const bool is_left_out = mapping.range.bytes > kLargestMapping;
+    if (heap::may_hold_heap(mapping) && !is_left_out) mapped += mapping.range.bytes;
+  }
+  // Memory that the core file lacks is not copied.
+  if (target.core) mapped = std::min(mapped, target.core->stored_bytes());
+  // The collector's counters come from the target, and may be wrong.
+  const std::uint64_t most =
+      std::min(mapped, resident_bytes(target).value_or(target.process ? 0 : mapped));
+  if (target.has_by_hand()) {
+    return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, target.process ? most : 0);
+  }
+  const std::uint64_t heap = now.heap_bytes.value_or(0);
+  const std::uint64_t copied =
+      is_heap_copied ? heap - std::min(heap, now.free_bytes.value_or(0)) : 0;
+  const std::uint64_t likely =
+      std::min(most, copied + total_bytes(target.heaps.front()->static_roots()));
+  return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, likely);
+}
+
+// Counting needs each object's contents only once, in the order in which the objects are found.
+bool is_read_in_passing(const Target& target, Hold hold, const TakeOptions& options) {
+  return hold == Hold::Clone && !target.has_by_hand() && !options.with_edges && !options.texts_only;
+}
+
+// The longest pause ends before the time for the whole run does.
+std::chrono::milliseconds longest_pause(const Request& request) {
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(request.deadline.at - Clock::now());
+  return std::clamp(left, std::chrono::milliseconds(1), request.longest_pause());
+}
+
+// One attempt to copy the heap, in the way that was chosen. The results are true if the heap was
+// copied, and false if it should be tried again.
+class Attempt {
+ public:
+  Attempt(const Target& target, const TakeOptions& options, bool accept_misfits, HeldHeap& held)
+      : target_(target),
+        options_(options),
+        request_(options.request),
+        accept_misfits_(accept_misfits || target.core || options.held != nullptr),
+        held_(held) {}
+
+  Result<bool> run(Hold way) {
+    if (target_.core) return frozen();
+    if (options_.held != nullptr) {
+      HA_TRY(hold_as_it_is(target_, request_, *options_.held, copy(), held_));
+      return is_copied_;
+    }
+    switch (way) {
+      case Hold::Nothing: return running();
+      case Hold::Clone: return cloned();
+      case Hold::Freeze:
+      case Hold::Auto: break;
+    }
+    return frozen();
+  }
+
+ private:
+  [[nodiscard]] HoldOptions how(std::chrono::milliseconds budget) const {
+    return {.budget = budget,
+            .with_vector_registers = target_.has_by_hand(),
+            .advice = "--max-pause MS, which allows more, or --snapshot read, which stops nothing"};
+  }
+
+  // If the threads run meanwhile, nothing shows what they wait for.
+  CopyFrom copy(bool with_waits = true, bool in_passing = false) {
+    return [this, with_waits, in_passing](const HeldSource& from) -> Result<void> {
+      Copying copying(target_, {from.process, from.memory, in_passing}, held_, from.deadline);
+      copying.with_memory(options_.on_memory != nullptr)
+          .with_waits(with_waits ? wait_reader(options_) : nullptr)
+          .with_contents(options_.with_contents);
+      is_copied_ = HA_TRY(copying.copy(from.threads, accept_misfits_));
+      return {};
+    };
+  }
+
+  Result<bool> frozen() {
+    HA_TRY(hold(target_, request_, how(longest_pause(request_)), copy(), held_));
+    return is_copied_;
+  }
+
+  Result<bool> running() {
+    HA_TRY(hold_nothing(target_, request_, copy(false), held_));
+    return is_copied_;
+  }
+
+  Result<bool> cloned() {
+    const bool in_passing = is_read_in_passing(target_, Hold::Clone, options_);
+    bool is_collecting = false;
+    HoldOptions stop = how(request_.longest_pause());
+    stop.look = [&]() -> Result<void> {
+      const auto counters = target_.heaps.front()->counters(target_.memory);
+      is_collecting = counters.collecting.value_or(false) && !accept_misfits_;
+      // A clone made during a collection would be useless.
+      if (is_collecting) return Error{ErrorKind::Timeout, "a collection is running"};
+      return {};
+    };
+    auto clone = hold_clone(target_, request_, stop, copy(true, in_passing), held_);
+    if (!clone && is_collecting) return false;
+    if (!clone) return std::move(clone).error();
+    if (is_copied_ && in_passing) {
+      held_.clone = std::move(*clone);
+      return true;
+    }
+    if (const auto ended = clone->end(); !ended) request_.note(ended.error().message());
+    return is_copied_;
+  }
+
+  const Target& target_;
+  const TakeOptions& options_;
+  const Request& request_;
+  bool accept_misfits_;
+  HeldHeap& held_;
+  bool is_copied_ = false;
+};
+
+// Decides for --snapshot auto.
+Hold decide(const Target& target, const TakeOptions& options) {
+  if (options.hold != Hold::Auto || target.core || options.held != nullptr) return options.hold;
+  const heap::Counters now = target.heaps.front()->counters(target.memory);
+  const std::uint64_t heap = now.heap_bytes.value_or(0);
+  const std::uint64_t used = target.has_by_hand()
+                                 ? resident_bytes(target).value_or(0)
+                                 : heap - std::min(heap, now.free_bytes.value_or(0));
+  const PauseEstimate estimate =
+      estimate_pause(*target.process, used, options.request.longest_pause());
+  const Hold hold = choose_hold(estimate, options.request.max_pause);
+  options.request.note(fmt::format(
+      "a freeze may take {} ms, a clone {} ms{}: {}", estimate.freeze.count(),
+      estimate.clone.count(), estimate.clone_obstacle ? ", but " + *estimate.clone_obstacle : "",
+      hold == Hold::Clone ? "clone" : "freeze"));
+  return hold;
+}
+
+bool has_problems(const HeldHeap& held) {
+  return std::any_of(held.heaps.begin(), held.heaps.end(),
+                     [](const heap::Contents& one) { return !one.problems.empty(); });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const TakeOptions& options) {
+  const Hold first = decide(target, options);
+  auto held = std::make_unique<HeldHeap>(
+      HA_TRY(make_arena(target, !is_read_in_passing(target, first, options))));
+  HoldAttempts attempts;
+  // Discards a dead clone's partial copy.
+  attempts.start_afresh = [&]() -> Result<void> {
+    held.reset();  // the next copy uses its memory
+    held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target, true)));
+    return {};
+  };
+  attempts.once = [&](Hold hold, bool is_last) -> Result<bool> {
+    const bool is_copied = HA_TRY(Attempt(target, options, is_last, *held).run(hold));
+    if (!target.has_by_hand() || !is_copied) return is_copied;
+    HA_TRY(read_heaps(target, options.request, *held));
+    if (!has_problems(*held) || is_last || target.core || options.held != nullptr) {
+      return true;
+    }
+    // Perhaps a thread was stopped inside malloc.
+    HA_TRY(attempts.start_afresh());
+    return false;
+  };
+  attempts.wait = [] { std::this_thread::sleep_for(kBetweenAttempts); };
+  HA_TRY(hold_attempts(first, options, attempts));
+  return held;
+}
+
+const WaitReader* wait_reader(const TakeOptions& options) {
+  return options.with_edges ? options.waits : nullptr;
+}
+
+Result<void> finish_reading(HeldHeap& held, const TakeOptions& options) {
+  if (!held.clone) return {};
+  auto read = end_clone(*held.clone, options.request);
+  held.clone.reset();
+  held.capture.end_window();
+  return read;
+}
+
+}  // namespace heapattach::snapshot
