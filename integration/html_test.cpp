@@ -1,4 +1,5 @@
-// Reports for a browser, used in a real one as a reader would: consumers/html.mjs is the reader.
+// Reports for a browser, used in a real one as a reader would: consumers/html.mjs is the reader,
+// and consumers/pictures.mjs looks at what it would see.
 
 #include <chrono>
 #include <cstdlib>
@@ -69,8 +70,8 @@ std::string hostile_snapshot() {
                     names.size(), 32 * names.size() * (names.size() + 1));
 }
 
-void read_in_browser(const std::vector<std::string>& checks) {
-  std::vector<std::string> arguments{CONSUMERS "/html.mjs", std::getenv("HEAPATTACH_NPM")};
+void read_in_browser(const std::string& reader, const std::vector<std::string>& checks) {
+  std::vector<std::string> arguments{CONSUMERS "/" + reader, std::getenv("HEAPATTACH_NPM")};
   arguments.insert(arguments.end(), checks.begin(), checks.end());
   const ToolRun run = run_in_shell("exec node \"$@\"", arguments);
   CAPTURE(run.errors);
@@ -102,7 +103,33 @@ TEST_CASE("reports open in a browser, answer mouse and keys, and show names as t
   make({"-q", "--diff", before, after, "-o", growth});
   write_text(files.file("hostile.jsonl"), hostile_snapshot());
   make({"-q", "-o", hostile, files.file("hostile.jsonl")});
-  read_in_browser({"views=" + report, "growth=" + growth, "hostile=" + hostile});
+  read_in_browser("html.mjs", {"views=" + report, "growth=" + growth, "hostile=" + hostile});
+}
+
+TEST_CASE("what a reader sees of a page is whole, readable and in its place") {
+  if (!has_browser() || !is_target_built("leaking_debug")) return;
+  const TemporaryDirectory files;
+  const auto page = [&](const char* name) { return files.file(fmt::format("{}.html", name)); };
+  {
+    LiveTarget target("leaking_debug");
+    LiveTarget other("deadlock");
+    const std::string pid = fmt::format("{}", target.pid());
+    make({"-q", "-o", files.file("before.jsonl"), pid});
+    (void)target.ask("cache=300");
+    make({"-q", "-o", files.file("after.jsonl"), pid});
+    make({"-q", "--stacks", "-o", page("stacks"), pid});
+    make({"-q", "-o", page("several"), pid, fmt::format("{}", other.pid())});
+    CHECK(target.child().is_running());
+    CHECK(other.child().is_running());
+  }
+  make({"-q", "-o", page("heap"), files.file("after.jsonl")});
+  make({"-q", "--diff", files.file("before.jsonl"), files.file("after.jsonl"), "-o",
+        page("growth")});
+  write_text(files.file("hostile.jsonl"), hostile_snapshot());
+  make({"-q", "-o", page("hostile"), files.file("hostile.jsonl")});
+  make({"-q", "trace", "-o", page("trace"), CONSUMERS "/../data/trace.jsonl"});
+  read_in_browser("pictures.mjs", {page("heap"), page("growth"), page("stacks"), page("several"),
+                                   page("hostile"), page("trace")});
 }
 
 TEST_CASE("a trace is a page of sites and types, and part of the page of its process's heap") {
@@ -127,7 +154,7 @@ TEST_CASE("a trace is a page of sites and types, and part of the page of its pro
     CHECK((run.status == 0 || run.status == 7));  // on a busy machine, samples may be lost
     CHECK(target.child().is_running());
   }
-  read_in_browser({"trace=" + saved, "traced=" + traced});
+  read_in_browser("html.mjs", {"trace=" + saved, "traced=" + traced});
 }
 
 TEST_CASE("a report on ten million objects opens within two seconds") {
@@ -135,7 +162,7 @@ TEST_CASE("a report on ten million objects opens within two seconds") {
   const TemporaryDirectory files;
   const LiveTarget target("big_heap", {"10000000"});
   make({"-q", "-o", files.file("big.html"), fmt::format("{}", target.pid())});
-  read_in_browser({"large=" + files.file("big.html")});
+  read_in_browser("html.mjs", {"large=" + files.file("big.html")});
 }
 
 }  // namespace heapattach

@@ -5,35 +5,9 @@
 // Prints its measurements, and fails with a description of the fault.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import {pathToFileURL} from 'node:url';
-
-const [directory, ...checks] = process.argv.slice(2);
-const require = (await import('node:module')).createRequire(path.join(directory, 'package.json'));
-const {chromium} = require('playwright-core');
-
-const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-  '--disable-background-networking', '--disable-component-update', '--disable-sync'];
-
-/** Opens the report; `problems` collects errors that a reader should never see. */
-async function open(browser, file, problems) {
-  const page = await browser.newPage();
-  page.setDefaultTimeout(60000);  // other work on the machine may delay a browser
-  const url = pathToFileURL(path.resolve(file)).href;
-  page.on('console', (message) => problems.push(`console: ${message.text()}`));
-  page.on('pageerror', (error) => problems.push(`error: ${error.message}`));
-  page.on('dialog', (dialog) => { problems.push('a dialog'); dialog.dismiss(); });
-  page.on('request', (request) => {
-    if (request.url() !== url) problems.push(`request: ${request.url().slice(0, 200)}`);
-  });
-  const start = performance.now();
-  await page.goto(url, {waitUntil: 'load'});
-  await page.locator('[role="tab"][aria-selected="true"]').waitFor();
-  // Once it has been drawn.
-  await page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); }));
-  return {page, ms: performance.now() - start};
-}
+import {launch, open, readContrast} from './browser.mjs';
 
 const texts = (locator) => locator.allTextContents();
 const number = (text) => Number(text.replace(/[^0-9.-]/g, ''));
@@ -230,36 +204,13 @@ async function checkAccess(page) {
   assert.deepEqual(missing, []);
 }
 
-/** The contrast of text and background, as WCAG 2 measures it, in both colour schemes. */
+/** The contrast of text and background, in both colour schemes. */
 async function checkColours(page) {
   const pages = [];
   for (const colorScheme of ['light', 'dark']) {
     await page.emulateMedia({colorScheme});
-    const {back, worst} = await page.evaluate(() => {
-      const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-      const luminance = (colour) => {
-        canvas.fillStyle = colour;
-        canvas.fillRect(0, 0, 1, 1);
-        const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((part) => (
-          part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-      };
-      const backOf = (element) => {
-        for (let at = element; at; at = at.parentElement) {
-          const colour = getComputedStyle(at).backgroundColor;
-          if (colour !== 'rgba(0, 0, 0, 0)') return colour;
-        }
-        return 'white';
-      };
-      let least = Infinity;
-      for (const element of document.querySelectorAll('p, dt, dd, th, td, button, h1, h2, h3, .label, li')) {
-        if (!element.checkVisibility() || !element.textContent.trim()) continue;
-        const [a, b] = [luminance(getComputedStyle(element).color), luminance(backOf(element))];
-        least = Math.min(least, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
-      }
-      return {back: luminance(getComputedStyle(document.body).backgroundColor), worst: least};
-    });
-    assert.ok(worst >= 4.5, `contrast ${worst} in ${colorScheme}`);
+    const {back, worst} = await page.evaluate(readContrast);
+    assert.ok(worst.ratio >= 4.5, `contrast ${worst.ratio} in ${colorScheme}: ${worst.text}`);
     pages.push(back);
   }
   assert.ok(pages[0] > 0.8 && pages[1] < 0.05, `${pages}`);
@@ -325,15 +276,21 @@ async function checkViews(page, file) {
 }
 
 async function checkGrowth(page) {
-  const leak = page.locator('#view-overview .suspect').first();
+  const view = page.locator('#view-growth');
+  assert.ok(await view.isVisible(), 'it opens with what has grown');
+  assert.match(await page.locator('.card').first().textContent(), /^Grown\+.* [KM]iB/);
+  const places = view.locator('.treemap [role="treeitem"]');
+  const whole = await places.first().getAttribute('aria-label');
+  assert.match(whole, /global SHOP.*: \+.* [KM]iB, .* % of all growth$/);
+  assert.ok(await places.count() > 2, 'the picture shows where it has grown');
+  const leak = view.locator('.suspect').first();
   assert.match(await leak.locator('h3').textContent(), /new .* retain/);
   assert.match(await leak.locator('.steps').textContent(), /global SHOP.*@products/s);
-  await tab(page, 'Differences');
-  const retained = page.locator('#view-differences thead th', {hasText: 'Retained grown'});
+  const retained = page.locator('#view-growth thead th', {hasText: 'Retained grown'});
   assert.equal(await retained.getAttribute('aria-sort'), 'descending');
-  const rows = await texts(page.locator('#view-differences tbody tr'));
+  const rows = await texts(page.locator('#view-growth tbody tr'));
   assert.ok(rows.some((row) => row.includes('Product') && row.includes('+')), rows.join('\n'));
-  await page.locator('#view-differences tbody').getByRole('button', {name: 'Product', exact: true}).click();
+  await page.locator('#view-growth tbody').getByRole('button', {name: 'Product', exact: true}).click();
   assert.equal(await heading(page), 'Product');
 }
 
@@ -403,11 +360,8 @@ async function checkTracedHeap(page) {
   assert.ok(await page.locator('#view-makers [role="treeitem"]').count() > 3);
 }
 
-const profile = fs.mkdtempSync(path.join(os.tmpdir(), 'heapattach-html-'));
-const browser = await chromium.launchPersistentContext(profile, {
-  executablePath: '/usr/bin/chromium', headless: true, args: flags,
-  viewport: {width: 1400, height: 900}, reducedMotion: 'reduce',
-});
+const [directory, ...checks] = process.argv.slice(2);
+const browser = await launch(directory);
 const kinds = {views: checkViews, hostile: checkHostile, growth: checkGrowth, trace: checkTrace,
   traced: checkTracedHeap, large: () => {}};
 
@@ -426,6 +380,5 @@ async function run(check, file) {
 try {
   for (const text of checks) await run(...text.split(/=(.*)/, 2));
 } finally {
-  await browser.close();
-  fs.rmSync(profile, {recursive: true, force: true});
+  await browser.end();
 }

@@ -19,6 +19,7 @@ void add_holders(std::span<const snapshot::Snapshot* const> snapshots,
   report.holders = analyze::find_growth_holders(snapshots, report.origins.is_same_process, by,
                                                 report.difference);
   if (analyze::knows_holders(*snapshots.front())) {
+    report.first = snapshots.front();
     analyze::add_retained(snapshots, by, report.difference);
   } else {
     report.origins.remarks.push_back("the growth of retained bytes is unknown: " +

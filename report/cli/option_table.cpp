@@ -137,7 +137,8 @@ const std::array kOptions{
               .argument = "FILE",
               .group = Group::Output,
               .help = "write to FILE (mode 0600); %p stands for the pid, %h for the host, %t for "
-                      "the time; the extension selects the format",
+                      "the time; the extension selects the format; a .html or .csv without %p has "
+                      "the reports on several processes",
               .read = set<text, &Options::output>,
               .offers = "@file"},
     OptionRow{.name = "force",

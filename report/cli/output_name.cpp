@@ -35,6 +35,7 @@ std::string output_name(const Options& options) {
   if (!options.output.empty()) {
     return expand_name(options.output, options.pid, host_name(), file_time());
   }
+  if (options.gathered != nullptr) return {};
   // A snapshot is useless on a terminal.
   const bool is_snapshot = options.report == Report::Snapshot || options.report == Report::Inject;
   if (is_snapshot && options.file.empty() && ::isatty(STDOUT_FILENO) == 1) {
@@ -43,6 +44,10 @@ std::string output_name(const Options& options) {
                        options.with_gzip ? ".gz" : "");
   }
   return {};
+}
+
+bool has_file_for_each(const Options& options) {
+  return options.output.find("%p") != std::string::npos;
 }
 
 }  // namespace heapattach

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "report/cli/draft.h"
+#include "report/cli/output_name.h"
 #include "report/cli/report_table.h"
 
 namespace heapattach {
@@ -73,6 +74,14 @@ Result<const Format*> format_of_file(const Options& options, const ReportRow& ro
                            options.output, row.written, extension, fmt::join(extensions, ", .")));
 }
 
+// Only some formats can have the reports on several processes in one file.
+Result<void> refuse_one_file(const Options& options) {
+  const bool may_be_several = options.pids.size() > 1 || options.tree || !options.name.empty();
+  const bool has_one = may_be_several && !options.output.empty() && !has_file_for_each(options);
+  if (!has_one || options.format->join != nullptr) return {};
+  return usage("several processes need a file each").advise("-o NAME.%p, which adds the pid");
+}
+
 }  // namespace
 
 Result<void> read_format(Draft& draft) {
@@ -89,7 +98,7 @@ Result<void> read_format(Draft& draft) {
     options.format = HA_TRY(draft.format.empty() ? format_of_file(options, row)
                                                  : format_of_name(draft.format, row));
   }
-  return {};
+  return refuse_one_file(options);
 }
 
 }  // namespace heapattach

@@ -74,9 +74,9 @@ Result<void> refuse_for_several(const Options& options) {
   if (row.is_of_one_process) {
     return usage(fmt::format("{} takes one process, and several were given", shown_name(row)));
   }
-  const bool has_own_file = options.output.find("%p") != std::string::npos;
-  if (has_own_file || (options.report != Report::Snapshot && options.output.empty())) return {};
-  return usage("several processes need a file each").advise("-o NAME.%p, which adds the pid");
+  if (!options.output.empty() || options.report != Report::Snapshot) return {};
+  return usage("several processes need a file each")
+      .advise("-o NAME.%p, which adds the pid, or -o NAME.html, which has them all");
 }
 
 // A program to start; a trace of it lasts to its end unless --for says otherwise.

@@ -1,12 +1,15 @@
 #include "report/cli/run_many.h"
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "attach/base/interrupt.h"
 #include "report/cli/errors.h"
 #include "report/cli/find_processes.h"
+#include "report/cli/output_name.h"
 #include "report/cli/write_text.h"
 #include "report/format/export/formats.h"
 #include "report/format/write/output_file.h"
@@ -35,25 +38,57 @@ bool is_chosen_by_looks(const Options& options) {
   return options.tree || !options.name.empty();
 }
 
-// Whether the reports on all processes go to standard output as one.
+// Whether the reports on all processes go to standard output, or to a file, as one.
 bool are_joined(const Options& options, std::size_t processes) {
   const bool may_be_several = processes > 1 || is_chosen_by_looks(options);
-  return may_be_several && options.format->join != nullptr && options.output.empty();
+  return may_be_several && options.format->join != nullptr && !has_file_for_each(options);
+}
+
+std::string words_for(ExitStatus status) {
+  for (const StatusText& one : kStatusTexts) {
+    if (one.status == status) return std::string(one.brief);
+  }
+  return {};
+}
+
+// A process without a report, for readers of the others.
+ReportText without_report(const Options& options, ExitStatus status) {
+  std::string name;
+  if (const auto one = listed_process(options.pid); one && !options.redact) name = one->name;
+  return {.pid = options.pid, .text = {}, .name = std::move(name), .why_not = words_for(status)};
 }
 
 // Nothing, unless it fails.
 std::optional<ExitStatus> write_joined(const Options& options,
                                        const std::vector<ReportText>& reports,
+                                       OpenOutput output,
                                        Console& console) {
-  if (reports.empty()) return std::nullopt;
+  const bool has_any = std::any_of(reports.begin(), reports.end(),
+                                   [](const ReportText& one) { return !one.text.empty(); });
+  if (!has_any) return std::nullopt;
   const auto write = [&]() -> Result<void> {
-    OutputFile sink(HA_TRY(OpenOutput::standard_output()), Deadline{});
+    OutputFile sink(std::move(output), Deadline{});
     HA_TRY(write_shown(options, options.format->join(reports), sink));
     return sink.finish();
   };
   const auto written = write();
   if (written || has_reader_gone(options, written.error())) return std::nullopt;
   return report_failure(written.error(), Stage::Output, Deadline{}, console);
+}
+
+// The options for one of the processes.
+Options options_for(const Options& options,
+                    pid_t pid,
+                    std::size_t processes,
+                    std::vector<ReportText>& reports) {
+  Options one = options;
+  one.pid = pid;
+  one.is_one_of_several = processes > 1;
+  if (!are_joined(options, processes)) return one;
+  one.gathered = &reports;
+  one.output.clear();
+  one.with_gzip = false;
+  return one;
 }
 
 // The status of all runs. A condition that holds for one process matters more than what failed with
@@ -95,21 +130,31 @@ ExitStatus run_many(const Options& options,
                     Console& console) {
   std::vector<ExitStatus> statuses;
   std::vector<ReportText> reports;
+  const bool is_joined = are_joined(options, pids.size());
+  auto output = is_joined ? open_output(options, Deadline{}) : OpenOutput::standard_output();
+  if (!output) return report_failure(output.error(), Stage::Output, Deadline{}, console);
   bool is_cut_short = false;
   for (const pid_t pid : pids) {
-    Options one = options;
-    one.pid = pid;
-    one.is_one_of_several = pids.size() > 1;
-    if (are_joined(options, pids.size())) one.gathered = &reports;
+    const Options one = options_for(options, pid, pids.size(), reports);
+    const std::size_t gathered = reports.size();
     if (pids.size() > 1) {
       const bool is_named = name_process(options, pid, statuses.empty());
       if (!is_named) console.say(fmt::format("process {}:", pid));
     }
     statuses.push_back(run(one));
+    if (reports.size() == gathered) reports.push_back(without_report(one, statuses.back()));
     is_cut_short = interrupted_by().has_value() || statuses.back() == ExitStatus::Output;
     if (is_cut_short) break;
   }
-  if (const auto failed = write_joined(options, reports, console)) return *failed;
+  for (std::size_t i = statuses.size(); i < pids.size(); ++i) {
+    Options one = options;
+    one.pid = pids[i];
+    reports.push_back(without_report(one, statuses.back()));
+  }
+  if (is_joined) {
+    const auto failed = write_joined(options, reports, std::move(*output), console);
+    if (failed) return *failed;
+  }
   return is_cut_short ? statuses.back() : status_of_all(options, statuses);
 }
 

@@ -11,6 +11,7 @@
 #include "report/cli/report_table.h"
 #include "report/cli/summary.h"
 #include "report/cli/write_text.h"
+#include "report/format/write/text_sink.h"
 
 namespace heapattach {
 
@@ -33,14 +34,21 @@ ExitStatus failed(const Error& error, Stage stage, const Job& job) {
   return report_failure(shown, stage, job.deadline, job.console);
 }
 
+// Keeps a report that will be joined with those on other processes. False if the deadline cut it
+// short.
+Result<bool> gather(const Answer& answer, const Options& options) {
+  std::string text = answer.text;
+  TextSink sink(text);
+  const bool in_time = answer.write ? HA_TRY(answer.write(sink)) : true;
+  options.gathered->push_back({.pid = options.pid, .text = std::move(text)});
+  return in_time;
+}
+
 // False if the deadline cut it short.
 Result<bool> write_answer(const Answer& answer, Job& job) {
   if (answer.is_written) return true;
   if (!answer.write) job.console.end_progress();
-  if (job.options.gathered != nullptr && !answer.write) {
-    job.options.gathered->push_back({job.options.pid, answer.text});
-    return true;
-  }
+  if (job.options.gathered != nullptr) return gather(answer, job.options);
   OutputFile sink(std::move(job.output), job.deadline);
   bool in_time = true;
   if (answer.write) {

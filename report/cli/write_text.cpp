@@ -29,6 +29,8 @@ std::string shown_text(const Options& options, std::string text) {
 }  // namespace
 
 Result<OpenOutput> open_output(const Options& options, const Deadline& deadline) {
+  // A report that will be joined with others.
+  if (options.gathered != nullptr) return OpenOutput::standard_output();
   const std::string name = options.keep.empty() ? output_name(options) : options.keep;
   if (!name.empty()) return OpenOutput::file(name, options.force, deadline);
   const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;

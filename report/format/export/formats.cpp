@@ -85,7 +85,7 @@ constexpr Format kFormats[] = {
      .extensions = "jsonl ndjson json",
      .snapshot_lines = write_json_lines,
      .trace_lines = write_trace_lines},
-    {.name = "html", .extensions = "html", .snapshot = write_html},
+    {.name = "html", .extensions = "html", .join = join_html, .snapshot = write_html},
     {.name = "heapsnapshot", .extensions = "heapsnapshot", .snapshot = write_heapsnapshot},
     {.name = "pprof",
      .extensions = "pb",
@@ -125,6 +125,7 @@ constexpr Format kFormats[] = {
     // Last in the lists of these two.
     {.name = "html",
      .extensions = "html",
+     .join = join_html,
      .trace_page = write_html_of_trace,
      .growth_page = write_html_of_growth,
      .stacks = format_stacks_html},

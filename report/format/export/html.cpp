@@ -12,7 +12,9 @@
 //    "types":[[objects,bytes,retained,is_reachable]…],  by bytes
 //    "own":[number,…],                                types that are the program's own, by name
 //    "left_out":{"types":N,"objects":N,"bytes":N},    smaller types than those
-//    "tree":[[parent,name,objects,bytes,retained]…],   the tree of dominators by type
+//    "tree":[[parent,name,objects,bytes,retained]…],   the tree of dominators by type; of a
+//    difference
+//                                                     also the bytes grown, and the node's own part
 //    "links":[[holder,held,objects,bytes,retained]…],  names that dominate names at once
 //    "ways":[{"type":name,"objects":N,"address":"0x…","steps":[["global CACHE",name]…]}…],
 //    "suspects":{"threshold":N,"small":bool,"found":[{"sentence":"…","retained":N,"steps":[…],
@@ -103,7 +105,12 @@ void put_types(HtmlJson& json, const HtmlView& view) {
 void put_tree(HtmlJson& json, const HtmlView& view) {
   json.open("tree", '[');
   for (const HtmlView::Node& node : view.tree) {
-    json.numbers(node.parent, node.name, node.objects, node.bytes, node.retained);
+    if (view.has_growth) {
+      json.numbers(node.parent, node.name, node.objects, node.bytes, node.retained, node.grown,
+                   node.own_grown);
+    } else {
+      json.numbers(node.parent, node.name, node.objects, node.bytes, node.retained);
+    }
   }
   json.close(']');
   json.open("links", '[');
@@ -124,13 +131,14 @@ Result<void> write_page(const Snapshot& snapshot,
                         Sink& sink,
                         const ExportOptions& options) {
   const GrowthReport* const growth = more.growth;
-  std::vector<snapshot::ObjectIndex> wanted;
+  HtmlWishes wishes;
   if (growth != nullptr && growth->last == &snapshot) {
     for (const analyze::GrowthHolder& holder : growth->holders.found) {
-      for (const analyze::Step& step : holder.root_path) wanted.push_back(step.object);
+      for (const analyze::Step& step : holder.root_path) wishes.objects.push_back(step.object);
     }
+    wishes.earlier = growth->first;
   }
-  HtmlView view = HA_TRY(make_html_view(snapshot, std::move(wanted), options.deadline));
+  HtmlView view = HA_TRY(make_html_view(snapshot, std::move(wishes), options.deadline));
   if (more.trace != nullptr) more.trace->add_names(view.names);
   ExportStream out(sink, options);
   out.put(html_before_data());

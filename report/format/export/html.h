@@ -1,9 +1,11 @@
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "report/format/export/export_options.h"
 #include "report/format/write/growth_formats.h"
+#include "report/format/write/together.h"
 #include "report/stacks/stack_report.h"
 #include "report/trace/sites.h"
 
@@ -20,6 +22,9 @@ Result<void> write_html_of_growth(const snapshot::Snapshot& snapshot,
 
 // Returns the page of a report on stacks.
 [[nodiscard]] std::string format_stacks_html(const stacks::StackReport& report);
+
+// Makes one page of the pages of several processes, which begins with a list of them.
+[[nodiscard]] std::string join_html(std::span<const ReportText> reports);
 
 // Writes the page of a trace, with the sites that `choice` has. If `heap` is not null, it is that
 // of the same process at about the end of the trace, and the page shows it like write_html().

@@ -13,12 +13,12 @@ void put_holders(HtmlJson& json, const HtmlView& view, const GrowthReport& growt
   for (const analyze::GrowthHolder& holder : growth.holders.found) {
     json.open('{');
     json.text("sentence", sentence_of(growth, holder));
-    json.text("type", holder.type);
+    json.text("type", shown_type_name(holder.type));
     json.number("objects", holder.objects);
     json.open("with", '[');
     for (const analyze::RetainedNew& other : holder.others) {
       json.open('[');
-      json.text(other.type);
+      json.text(shown_type_name(other.type));
       json.number(other.objects);
       json.number(other.bytes);
       json.close(']');
@@ -61,6 +61,7 @@ void put_html_growth(HtmlJson& json, const HtmlView& view, const GrowthReport& g
   json.boolean("has_stayed", growth.has_objects());
   json.boolean("has_kept", growth.has_kept());
   json.boolean("has_retained", growth.difference.has_retained);
+  json.boolean("has_tree", view.has_growth);
   json.number("left_out", growth.difference.left_out_rows);
   json.open("rows", '[');
   for (const analyze::TypeGrowth& row : growth.difference.rows) {

@@ -26,6 +26,7 @@
 #include "report/format/export/html_page.h"
 #include "report/format/export/html_sections.h"
 #include "report/format/write/stack_words.h"
+#include "report/format/write/text_sink.h"
 #include "report/stacks/saved_stacks.h"
 
 namespace heapattach {
@@ -301,20 +302,6 @@ class StacksPart {
   RetainedById of_fibers_;
   std::map<Lines, std::size_t> numbers_;
   std::vector<const Lines*> in_order_;
-};
-
-class TextSink final : public Sink {
- public:
-  explicit TextSink(std::string& text) : text_(text) {}
-
-  Result<void> write(std::string_view bytes) override {
-    text_ += bytes;
-    return {};
-  }
-  Result<void> finish() override { return {}; }
-
- private:
-  std::string& text_;
 };
 
 void put_process(HtmlJson& json, const StackReport& report) {

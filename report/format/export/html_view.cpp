@@ -13,6 +13,7 @@
 #include "report/analyze/outermost.h"
 #include "report/format/export/root_groups.h"
 #include "report/format/export/rooted_graph.h"
+#include "report/format/export/tree_growth.h"
 #include "report/parallel.h"
 #include "report/redact/library_names.h"
 #include "report/short_names.h"
@@ -35,6 +36,18 @@ void run_together(std::initializer_list<std::function<void()>> pieces) {
   });
 }
 
+std::vector<RootGroup> places_of(const Snapshot& snapshot, const analyze::RootOrder& order) {
+  std::vector<std::uint32_t> roots = order.numbers;
+  std::sort(roots.begin(), roots.end());
+  return group_roots(snapshot, roots);
+}
+
+// The tree of an earlier snapshot, made as the view makes its own.
+TypeTree earlier_tree(const Snapshot& earlier) {
+  const RootedGraph rooted(earlier, places_of(earlier, analyze::RootOrder(earlier)));
+  return make_type_tree(earlier, rooted, analyze::find_dominators(rooted.view()));
+}
+
 class ViewMaker {
  public:
   explicit ViewMaker(const Snapshot& snapshot)
@@ -45,13 +58,13 @@ class ViewMaker {
   }
 
   void find_holders() {
-    const std::vector<std::uint32_t> roots = [this] {
-      std::vector<std::uint32_t> in_order = holding_.roots.numbers;
-      std::sort(in_order.begin(), in_order.end());
-      return in_order;
-    }();
-    places_ = group_roots(snapshot_, roots);
+    places_ = places_of(snapshot_, holding_.roots);
     run_together({[this] { find_dominators(); }, [this] { find_root_paths(); }});
+  }
+
+  void find_growth(const Snapshot& earlier) {
+    growth_ = grown_since(earlier_tree(earlier), type_tree_);
+    view_.has_growth = true;
   }
 
   void find_sizes() {
@@ -258,6 +271,9 @@ class ViewMaker {
       numbers.emplace(index, static_cast<std::uint32_t>(view_.tree.size()));
       view_.tree.push_back({numbers[node.parent], name_of_frame(node.frame), node.objects,
                             node.bytes, node.retained});
+      if (!view_.has_growth) continue;
+      view_.tree.back().grown = growth_.all[index];
+      view_.tree.back().own_grown = growth_.own[index];
     }
   }
 
@@ -269,6 +285,7 @@ class ViewMaker {
   analyze::EdgeNames edge_names_;
   std::optional<analyze::MergedPaths> merged_;
   TypeTree type_tree_;
+  TreeGrowth growth_;                               // empty without an earlier snapshot
   std::vector<TypeTree::FrameIndex> label_frames_;  // by object: for the location that holds it
   std::vector<NameIndex> names_;                    // by frame of the tree
 };
@@ -276,7 +293,7 @@ class ViewMaker {
 }  // namespace
 
 Result<HtmlView> make_html_view(const Snapshot& snapshot,
-                                std::vector<ObjectIndex> wanted,
+                                HtmlWishes wishes,
                                 const Deadline& deadline) {
   constexpr auto kWhat = "finding what holds what";
   ViewMaker maker(snapshot);
@@ -284,9 +301,11 @@ Result<HtmlView> make_html_view(const Snapshot& snapshot,
   if (snapshot.first_edge.empty() || snapshot.roots.empty()) return std::move(maker).take();
   maker.find_holders();
   HA_TRY(deadline.check(kWhat));
+  if (wishes.earlier != nullptr) maker.find_growth(*wishes.earlier);
+  HA_TRY(deadline.check(kWhat));
   maker.find_sizes();
   HA_TRY(deadline.check(kWhat));
-  maker.choose_objects(std::move(wanted));
+  maker.choose_objects(std::move(wishes.objects));
   return std::move(maker).take();
 }
 

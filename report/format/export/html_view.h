@@ -43,6 +43,8 @@ struct HtmlView {
     std::uint64_t objects = 0;
     std::uint64_t bytes = 0;
     std::uint64_t retained = 0;
+    std::uint64_t grown = 0;      // since the earlier snapshot, including all child nodes
+    std::uint64_t own_grown = 0;  // … of its own objects
   };
   // The bytes that only the stack of this thread or fiber retains.
   struct Stack {
@@ -59,6 +61,7 @@ struct HtmlView {
   std::vector<NameIndex> own;           // rows of types that are the program's own
   bool has_edges = false;               // and roots; otherwise the members below are empty
   std::vector<Node> tree;               // each after its parent
+  bool has_growth = false;              // the nodes have their growth
   std::vector<Link> links;              // the largest first
   std::vector<analyze::MergedPaths::Merged> root_paths;
   analyze::Suspects suspects;
@@ -67,10 +70,15 @@ struct HtmlView {
   std::vector<Stack> fibers;
 };
 
-// Fails only if the deadline passes. `wanted` are objects to inspect, in addition to those that the
-// view chooses.
+// What a page shows besides the snapshot's own views.
+struct HtmlWishes {
+  std::vector<snapshot::ObjectIndex> objects;   // to inspect, in addition to those that it chooses
+  const snapshot::Snapshot* earlier = nullptr;  // with edges and roots: shows growth since then
+};
+
+// Fails only if the deadline passes.
 Result<HtmlView> make_html_view(const snapshot::Snapshot& snapshot,
-                                std::vector<snapshot::ObjectIndex> wanted,
+                                HtmlWishes wishes,
                                 const Deadline& deadline);
 
 }  // namespace heapattach

@@ -9,7 +9,7 @@ const address = {
 
   text() {
     const {object, current} = details;
-    let text = `#${views.shown.id}`;
+    let text = `#${shownPage ? `${report.process.pid}/` : ''}${views.shown.id}`;
     if (object) text += `/object=${object}`;
     else if (current !== null && nameOf(current).length <= longestName) text += `/type=${encodeURIComponent(nameOf(current))}`;
     else if (current !== null) text += `/name=${current}`;
@@ -22,9 +22,14 @@ const address = {
     history[replace ? 'replaceState' : 'pushState'](null, '', this.text());
   },
 
+  /** Whether the address is of another process than the one that is shown. */
+  isElsewhere() {
+    return pages.length > 0 && pidInAddress() !== (shownPage?.process.pid ?? 0);
+  },
+
   /** Shows the view in the address; false if this report does not have it. */
   read() {
-    const [id, what = ''] = location.hash.slice(1).split(/\/(.*)/s);
+    const [id, what = ''] = location.hash.slice(1).replace(/^\d+\//, '').split(/\/(.*)/s);
     if (!views.all.some((view) => view.id === id)) return false;
     this.isReading = true;
     views.show(id);

@@ -85,6 +85,11 @@ function sizeText(bytes) {
   return make('span', {title: `${count(bytes)} bytes`}, size(bytes));
 }
 
+/** "2026-11-25T22:10:11Z" as "2026-11-25 22:10:11 UTC". */
+function timeText(time) {
+  return (time || '').replace('T', ' ').replace(/\.\d+Z$|Z$/, ' UTC');
+}
+
 /** Makes a screen reader say it after its present sentence. */
 function announce(text) {
   byId('live').textContent = text;

@@ -1,7 +1,13 @@
 
 // The report that is embedded in the page, with lookup tables for it.
 
-const report = JSON.parse(byId('data').textContent);
+const whole = JSON.parse(byId('data').textContent);
+
+/** On a page of several processes, the address begins with the pid of the one that is shown: "#4711/types". */
+const pages = whole.pages || [];
+const pidInAddress = () => Number(/^#(\d+)(?:\/|$)/.exec(location.hash)?.[1] ?? 0);
+const shownPage = pages.find((page) => page.process.pid === pidInAddress());
+const report = shownPage ?? whole;
 
 /** Types come first among the names; locations, variables and others follow. */
 const typeCount = report.types.length;
@@ -33,17 +39,12 @@ function objectAt(text) {
 
 const liveBytes = report.totals.bytes;
 
-/** The tree of what holds what: each node after its parent, largest children first. */
-const tree = report.tree.map(([parent, name, objects, bytes, retained], index) => (
-  {index, parent, name, objects, bytes, retained, children: []}));
-for (const node of tree) {
-  if (node.index > 0) tree[node.parent].children.push(node);
-}
 /** If one child has nearly everything that a node has, both are shown as one: "All › global CACHE › Cache". */
 const nearlyAll = 0.98;
-for (const node of tree) {
+
+function absorbChildren(node) {
   node.via = [];
-  if (node.isAbsorbed) continue;
+  if (node.isAbsorbed) return;
   for (;;) {
     const only = node.children.find((child) => child.retained >= nearlyAll * node.retained);
     if (!only) break;
@@ -53,11 +54,25 @@ for (const node of tree) {
     for (const child of node.children) child.parent = node.index;
   }
 }
-for (const node of tree) {
-  node.children.sort((a, b) => b.retained - a.retained || a.index - b.index);
-  const told = node.children.reduce((sum, child) => sum + child.retained, node.bytes);
-  node.rest = Math.max(0, node.retained - told);  // too small to be in the report
+
+/** Links the nodes, each after its parent, to a tree, largest children first. */
+function linked(nodes) {
+  for (const node of nodes) node.children = [];
+  for (const node of nodes) {
+    if (node.index > 0) nodes[node.parent].children.push(node);
+  }
+  nodes.forEach(absorbChildren);
+  for (const node of nodes) {
+    node.children.sort((a, b) => b.retained - a.retained || a.index - b.index);
+    const told = node.children.reduce((sum, child) => sum + child.retained, node.bytes);
+    node.rest = Math.max(0, node.retained - told);  // too small to be in the report
+  }
+  return nodes;
 }
+
+/** The tree of what holds what. */
+const tree = linked(report.tree.map(([parent, name, objects, bytes, retained], index) => (
+  {index, parent, name, objects, bytes, retained})));
 
 /** The name of a node, including merged ones. */
 function labelOf(node) {
@@ -67,9 +82,9 @@ function labelOf(node) {
 }
 
 /** The node and those above it, the whole first. */
-function lineOf(node) {
+function lineOf(node, nodes = tree) {
   const line = [node];
-  while (line[0].index > 0) line.unshift(tree[line[0].parent]);
+  while (line[0].index > 0) line.unshift(nodes[line[0].parent]);
   return line;
 }
 

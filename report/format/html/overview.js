@@ -37,7 +37,7 @@ function largestTypes() {
 }
 
 function overview() {
-  const answers = [...findingsPart(), ...holderParts(), ...tracedAnswers()];
+  const answers = [...findingsPart(), ...tracedAnswers()];
   // Of a small heap, a large part is nothing unusual.
   const parts = report.suspects?.small ? [...answers, ...smallHeapPart(), ...largestTypes(), ...topSuspects()]
     : [...answers, ...topSuspects(), ...largestTypes()];

@@ -82,7 +82,7 @@ function heapCards() {
   if (totals.heap_bytes !== undefined) {
     const inUse = totals.heap_bytes - (totals.free_bytes || 0);
     cards.push(card('Heap', sizeText(totals.heap_bytes), `${percent(totals.bytes, totals.heap_bytes)} live`),
-      card('Free', sizeText(totals.free_bytes || 0), `${percent(totals.free_bytes || 0, totals.heap_bytes)} of the heap`),
+      card('Free', sizeText(totals.free_bytes || 0), `${percent(totals.free_bytes || 0, totals.heap_bytes)} of heap`),
       ...unreachableCards(totals, inUse));
   }
   cards.push(card('Types', count(typeCount + report.left_out.types), `${percent(totals.typed_bytes, totals.bytes)} known`));
@@ -111,22 +111,23 @@ function warnOfTrace() {
 
 function fillHead() {
   const {process} = report;
-  const kind = hasHeap ? 'Heap report' : traced ? 'Allocation report' : 'Stack report';
+  const kind = isList ? 'Several processes' : report.difference ? 'Growth report' : hasHeap ? 'Heap report' : traced ? 'Allocation report' : 'Stack report';
   byId('kind').textContent = kind;
   document.title = `${programName} (${process.pid}): ${kind.toLowerCase()}`;
   byId('title').textContent = `${brief(programName)} · process ${process.pid}`;
+  if (isList) fillListHead();
+  if (shownPage) byId('title').before(make('p', {class: 'up'}, make('a', {class: 'link', href: '#'}, 'All processes')));
   const how = {freeze: 'frozen and copied', clone: 'read from a clone', read: 'read while it ran',
     routine: 'dumped by itself', core: 'from a core file', trace: 'traced'}[process.source] || process.source;
   const pause = process.pause_ms === undefined ? '' : `, stopped for ${process.pause_ms.toFixed(1)} ms`;
-  const taken = process.captured && process.captured.replace('T', ' ').replace(/\.\d+Z$|Z$/, ' UTC');
-  byId('origin').textContent = [process.exe, process.host, taken, how && `${how}${pause}`, process.how, process.collector]
+  byId('origin').textContent = [process.exe, process.host, timeText(process.captured), how && `${how}${pause}`, process.how, process.collector]
     .filter(Boolean).map((text) => brief(text)).join('  ·  ');
-  const cards = [...(hasHeap ? heapCards() : []), ...(traced ? traceCards() : [])];
+  const cards = [...(report.difference ? growthCards() : []), ...(hasHeap ? heapCards() : []), ...(traced ? traceCards() : [])];
   byId('totals').append(...cards);
   // For a narrow screen: two lines of about the same length.
   byId('totals').style.setProperty('--cards', cards.length);
   byId('totals').style.setProperty('--in-a-row', cards.length <= 4 ? cards.length : Math.ceil(cards.length / 2));
-  if (!report.complete) {
+  if (!report.complete && !isList) {
     remark(`Only a part of the heap could be read: ${report.reason}`);
   }
   if (traced) warnOfTrace();
@@ -134,6 +135,7 @@ function fillHead() {
 }
 
 function addHeapViews() {
+  if (report.difference) views.add('growth', 'Growth', growthView);
   views.add('overview', 'Overview', overview);
   views.add('types', 'Types', typesView, typeCount + report.left_out.types);
   if (report.has_edges) {
@@ -141,12 +143,17 @@ function addHeapViews() {
     views.add('flame', 'Flame graph', flameView);
     views.add('suspects', 'Suspects', suspectsView, suspectCount());
   }
-  if (report.difference) views.add('differences', 'Differences', differencesView);
 }
 
 function addTraceViews() {
   views.add('allocations', 'Allocations', allocationsView, sites.length + traced.left_out.sites);
   views.add('makers', 'Allocation flame graph', tracedFlameView);
+}
+
+function fillListHead() {
+  const all = pages.length + whole.failed.length;
+  byId('title').textContent = (all === 1 ? '1 process' : `${count(all)} processes`);
+  document.title = byId('title').textContent;
 }
 
 function addStacks() {
@@ -155,6 +162,7 @@ function addStacks() {
 }
 
 fillHead();
+if (isList) views.add('processes', 'Processes', processesView, pages.length);
 if (hasHeap) addHeapViews();
 addStacks();
 if (traced) addTraceViews();
@@ -168,7 +176,7 @@ window.addEventListener('beforeprint', () => views.all.forEach((view) => {
   views.build(view);
   if (view.panel.hidden) view.view?.redraw();
 }));
-window.addEventListener('popstate', () => address.read());
+window.addEventListener('popstate', () => (address.isElsewhere() ? location.reload() : address.read()));
 if (!address.read()) {
   address.isReading = true;
   views.show(views.all[0].id);

@@ -108,9 +108,9 @@ function tileOf(view, node, style, width, height, level) {
   return element;
 }
 
-function treemapView() {
-  const picture = make('div', {class: 'treemap'});
-  const view = new TreeView({name: 'Treemap', picture, draw: () => {
+function treemapView({name = 'Treemap', world = heapWorld, classes = 'treemap'} = {}) {
+  const picture = make('div', {class: classes});
+  const view = new TreeView({name, picture, world, draw: () => {
     const {width, height} = picture.getBoundingClientRect();
     const full = {left: '0', top: '0', width: '100%', height: '100%'};
     // Without a size yet, as when it is printed unseen: that of a page.
@@ -122,9 +122,10 @@ function treemapView() {
     const height = Math.max(280, window.innerHeight - above - roomBelow);
     if (picture.offsetWidth > 0) picture.style.setProperty('height', `${height}px`);
   };
-  window.addEventListener('resize', fit);
+  const hasAll = classes === 'treemap';  // the height that is left
+  if (hasAll) window.addEventListener('resize', fit);
   new ResizeObserver(([entry]) => {
-    fit();
+    if (hasAll) fit();
     const now = `${Math.round(entry.contentRect.width)} ${picture.offsetHeight}`;
     if (picture.offsetWidth === 0 || now === seen) return;
     seen = now;

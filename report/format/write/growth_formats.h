@@ -32,6 +32,7 @@ struct GrowthReport {
   analyze::GrowthHolders holders{};
   const snapshot::Snapshot* last =
       nullptr;  // the snapshot that `holders` refers to; null if there are no holders
+  const snapshot::Snapshot* first = nullptr;  // likewise, if its references are known, too
 
   // Whether objects were matched by address.
   [[nodiscard]] bool has_objects() const {

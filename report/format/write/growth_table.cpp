@@ -149,7 +149,7 @@ std::string holders_text(const GrowthReport& report, const TextStyle& style) {
     std::string others;
     for (const analyze::RetainedNew& other : holder.others) {
       others += fmt::format("{}{} {}, {} bytes", others.empty() ? "  with " : "; ", other.objects,
-                            terminal_text(other.type), other.bytes);
+                            terminal_text(shown_type_name(other.type)), other.bytes);
     }
     if (!others.empty()) text += others + '\n';
     const std::string share =
@@ -173,17 +173,17 @@ std::string sentence_of(const GrowthReport& report, const analyze::GrowthHolder&
                            : 100.0 * static_cast<double>(holder.retained_bytes) /
                                  static_cast<double>(report.holders.new_bytes);
   const bool is_one = holder.objects == 1;
+  const std::string type = shown_type_name(holder.type);
   if (!report.origins.is_same_process) {
-    return fmt::format("{} {} retain{} {} bytes; there were fewer before", holder.objects,
-                       holder.type, is_one ? "s" : "", holder.retained_bytes);
+    return fmt::format("{} {} retain{} {} bytes; there were fewer before", holder.objects, type,
+                       is_one ? "s" : "", holder.retained_bytes);
   }
   if (report.has_kept()) {
     return fmt::format("{} {} that came and stayed retain{} {} bytes, {:.0f} % of what stayed",
-                       holder.objects, holder.type, is_one ? "s" : "", holder.retained_bytes,
-                       share);
+                       holder.objects, type, is_one ? "s" : "", holder.retained_bytes, share);
   }
-  return fmt::format("{} new {} retain{} {} bytes, {:.0f} % of what is new", holder.objects,
-                     holder.type, is_one ? "s" : "", holder.retained_bytes, share);
+  return fmt::format("{} new {} retain{} {} bytes, {:.0f} % of what is new", holder.objects, type,
+                     is_one ? "s" : "", holder.retained_bytes, share);
 }
 
 Grid growth_grid(const GrowthReport& report, std::span<const TypeGrowth> rows) {

@@ -11,7 +11,9 @@ namespace heapattach {
 // A report on one of several processes, as text.
 struct ReportText {
   pid_t pid = 0;
-  std::string text;
+  std::string text;       // empty: there is none
+  std::string name{};     // of the process, if there is no report
+  std::string why_not{};  // likewise
 };
 
 // Joins the reports on several processes into one text that the readers of the format accept. CSV

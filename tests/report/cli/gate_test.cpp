@@ -1,10 +1,16 @@
 #include "report/cli/gate.h"
 
+#include <fstream>
+#include <iterator>
+
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "report/cli/run_many.h"
 #include "report/format/export/formats.h"
+#include "report/format/export/html_page.h"
 #include "tests/support/small_snapshot.h"
+#include "tests/support/temporary_directory.h"
 
 namespace heapattach {
 
@@ -73,6 +79,29 @@ TEST_CASE("reports on several processes are joined if a format has no room for t
   CHECK_FALSE(gathers("json", {1, 2}, ""));
   CHECK_FALSE(gathers("csv", {1}, ""));
   CHECK(gathers("csv", {1}, "web-*"));  // a script must not depend on how many there are now
+}
+
+TEST_CASE("one page has the reports on all processes, and names those without one") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("all.html");
+  Options options;
+  options.format = find_format("html");
+  options.output = file;
+  Console console(Console::Settings{.quiet = true});
+  const auto run = [&](const Options& one) {
+    CHECK(one.output.empty());
+    if (one.pid == 2) return ExitStatus::NoHeap;
+    std::string page(html_before_data());
+    page += fmt::format(R"({{"process":{{"pid":{}}}}})", one.pid);
+    one.gathered->push_back({.pid = one.pid, .text = page.append(html_behind_data())});
+    return ExitStatus::Complete;
+  };
+  CHECK(run_many(options, {1, 2, 3}, run, console) == ExitStatus::NoHeap);
+  std::ifstream in(file);
+  const std::string page{std::istreambuf_iterator<char>(in), {}};
+  CHECK(page.find(R"("pages":[{"process":{"pid":1}},{"process":{"pid":3}}])") != std::string::npos);
+  CHECK(page.find(R"("failed":[{"pid":2,)") != std::string::npos);
+  CHECK(page.find(R"("why":"no supported heap"})") != std::string::npos);
 }
 
 }  // namespace heapattach

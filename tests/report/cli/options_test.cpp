@@ -145,6 +145,10 @@ TEST_CASE("several processes are named, found in a tree or by their name") {
   CHECK(good({"--sizes", "--name", "web-*"}).name == "web-*");
   CHECK(good({"4711"}).pids == std::vector<pid_t>{4711});
   CHECK(good({"heap.jsonl"}).pids.empty());
+  CHECK(good({"1", "2", "-o", "all.html"}).format->name == "html");
+  CHECK(good({"--stacks", "--name", "web", "-o", "all.html"}).format->name == "html");
+  CHECK(good({"--count", "--tree", "1", "-o", "all.csv"}).format->name == "csv");
+  CHECK(wrong({"1", "2", "-o", "all.jsonl"}).find("-o NAME.%p") != std::string::npos);
 }
 
 TEST_CASE("a usage error is reported in one message") {
