@@ -178,6 +178,7 @@ list_excuses() {
   [[ -w /sys/fs/cgroup/freezer ]] || echo "no freezer of control groups version 1"
   [[ -w /sys/fs/cgroup/cgroup.procs || -w /sys/fs/cgroup/unified/cgroup.procs ]] ||
     echo "no freezer of control groups version 2"
+  [[ $(awk '/^SwapFree/ { print $2 }' /proc/meminfo) -ge 262144 ]] || echo "no swap space"
   [[ $(id -u) -eq 0 ]] || printf '%s\n' "needs root" "only root"
   [[ $(cat /proc/sys/kernel/core_pattern) != *[\|%/]* ]] ||
     echo "no plain file name in core_pattern"

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/sysinfo.h>
 
 #include "integration/control_group.h"
 #include "integration/health.h"
@@ -178,6 +179,18 @@ TEST_CASE("growth since a snapshot is a fault, and names what is new") {
   CHECK(run.output.find("20000 new (104 bytes)") != std::string::npos);
 }
 
+TEST_CASE("a process whose memory is swapped out is unusual") {
+  constexpr std::uint64_t kNeeded = 256U << 20U;
+  struct sysinfo memory {};
+  REQUIRE(::sysinfo(&memory) == 0);
+  if (memory.freeswap * memory.mem_unit < kNeeded) return print_skip("no swap space");
+  LiveTarget target("diagnosed", {"swapped"});
+  const ToolRun run = run_tool({"diagnose", "--fail-if", "found", std::to_string(target.pid())});
+  INFO(run.output);
+  CHECK(run.status == 0);
+  CHECK(run.output.starts_with("swapped out: "));
+}
+
 TEST_CASE("a control group that is nearly full is a fault") {
   const std::filesystem::path first = "/sys/fs/cgroup/memory";
   const bool is_first = std::filesystem::exists(first);
@@ -213,6 +226,16 @@ TEST_CASE("a snapshot that proves a fault names it when it is written") {
   const ToolRun run = run_tool({"-o", directory.file("hung.jsonl"), std::to_string(hung.pid())});
   CHECK(run.status == 0);
   CHECK(run.errors.starts_with("deadlock: thread "));
+  const auto first_line = [&](const char* incident) {
+    LiveTarget target("diagnosed", {incident});
+    const std::string file = directory.file(fmt::format("{}.jsonl", incident));
+    const std::string text = run_tool({"-o", file, std::to_string(target.pid())}).errors;
+    return text.substr(0, text.find('\n'));
+  };
+  CHECK(first_line("descriptors").starts_with("near a limit: "));
+  const std::string leaked = first_line("large_leak");
+  CAPTURE(leaked);
+  CHECK(leaked.find("have no reference; \"heapattach diagnose ") != std::string::npos);
   LiveTarget idle("diagnosed", {"idle"});
   const ToolRun healthy =
       run_tool({"-o", directory.file("idle.jsonl"), std::to_string(idle.pid())});

@@ -312,6 +312,16 @@ static void fill_group(void) {
   for (;;) pause();
 }
 
+// Asks the kernel to swap most of its memory out.
+static void swapped(void) {
+  const size_t bytes = 96 * MIB;
+  const int kPageOut = 21;  // MADV_PAGEOUT, since Linux 5.4
+  char* pool = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  for (size_t i = 0; i < bytes; i += sizeof(int)) *(int*)(pool + i) = rand();
+  madvise(pool, bytes, kPageOut);
+  ready_for_good();
+}
+
 // Health.
 
 static void idle(void) {
@@ -447,6 +457,7 @@ static const struct {
     {"deep_stack", deep_stack},
     {"grow", grow},
     {"fill_group", fill_group},
+    {"swapped", swapped},
     {"hidden", hidden},
     {"idle", idle},
     {"pool", pool},

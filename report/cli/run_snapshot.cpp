@@ -1,5 +1,7 @@
 // A snapshot, in one of its formats, or counts of it.
 
+#include <optional>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,8 +12,10 @@
 #include "report/cli/summary.h"
 #include "report/cli/text_style.h"
 #include "report/diagnose/gather.h"
+#include "report/diagnose/process_facts.h"
 #include "report/diagnose/verdict.h"
 #include "report/format/export/formats.h"
+#include "report/text/human_bytes.h"
 
 namespace heapattach {
 
@@ -40,14 +44,33 @@ Result<bool> write_snapshot(Job& job, const Snapshot& snapshot, Sink& sink) {
 
 }  // namespace
 
-// Before the summary of a process's snapshot, names the fault that the snapshot proves, if it
-// proves one. It does not show everything that a diagnosis looks at, so it is silent about health.
+namespace {
+
+std::optional<diagnose::ProcessFacts> facts_about(pid_t pid) {
+  const auto process = Process::open(pid);
+  if (!process) return std::nullopt;
+  return diagnose::read_facts(*process);
+}
+
+std::string verdict_on(pid_t pid, const Snapshot& snapshot) {
+  diagnose::Verdict verdict = diagnose::judge(diagnose::proven_by(snapshot, facts_about(pid)));
+  if (verdict.is_fault) return std::move(verdict.sentence);
+  const auto leaked = diagnose::possibly_leaked(snapshot);
+  if (!leaked) return {};
+  return fmt::format(
+      "{} of malloc's heap have no reference; \"heapattach diagnose {}\" says "
+      "whether they leaked",
+      human_bytes(*leaked), pid);
+}
+
+}  // namespace
+
+// Before the summary of a process's snapshot, says what a diagnosis would say first, if the
+// snapshot proves a fault. It does not show everything that a diagnosis looks at, so it is silent
+// about health.
 void add_verdict(const Options& options, const Snapshot& snapshot, Answer& answer) {
   if (options.report != Report::Snapshot || options.pid == 0 || options.redact) return;
-  answer.verdict = [&snapshot] {
-    diagnose::Verdict verdict = diagnose::judge(diagnose::proven_by(snapshot));
-    return verdict.is_fault ? std::move(verdict.sentence) : std::string();
-  };
+  answer.verdict = [&snapshot, pid = options.pid] { return verdict_on(pid, snapshot); };
 }
 
 // The most important fact decides the status: that it ends early, that a condition held (which a

@@ -3,6 +3,7 @@
 // it is proven to do harm: fibers that could run wait for it.
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -50,14 +51,25 @@ std::string place_of(const stacks::StackReport& report, const ThreadSeen& thread
   return is_own ? thread.function : fmt::format("{}, for {}", innermost, thread.function);
 }
 
+// The innermost frames; a function that calls itself on one line is one of them.
 std::vector<std::string> frames_of(const stacks::StackReport& report, const ThreadSeen& thread) {
   constexpr std::size_t kShown = 4;
-  std::vector<std::string> lines;
+  std::vector<std::pair<std::string, std::size_t>> frames;
   const stacks::NamedStack stack = named(report, thread.stack);
   for (const stacks::NamedFrame& frame : stack.frames) {
     if (frame.function.empty()) continue;
-    if (lines.size() == kShown) break;
-    lines.push_back(stacks::function_at(frame.function, frame.file, frame.line));
+    std::string line = stacks::function_at(frame.function, frame.file, frame.line);
+    if (!frames.empty() && frames.back().first == line) {
+      ++frames.back().second;
+    } else if (frames.size() == kShown) {
+      break;
+    } else {
+      frames.emplace_back(std::move(line), 1);
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [line, times] : frames) {
+    lines.push_back(times == 1 ? line : fmt::format("{}, {} times", line, times));
   }
   return lines;
 }

@@ -1,6 +1,8 @@
 // Locks in a circle, and fibers that nothing is left to wake. report/stacks/diagnosis.cpp and
 // report/stacks/stuck_fibers.h have the proofs; an idle server passes neither of them.
 
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "report/diagnose/finders.h"
@@ -15,23 +17,34 @@ std::string in_function(const std::string& function) {
   return function.empty() ? std::string() : " in " + function;
 }
 
-// The threads and fibers that are part of the finding, with what they wait for.
+// "4 fibers in f wait …" has the words of "fiber in f waits …".
+std::string in_plural(std::string words) {
+  constexpr std::string_view kOne = " waits ";
+  const std::size_t at = words.find(kOne);
+  return at == std::string::npos ? words : words.replace(at, kOne.size(), " wait ");
+}
+
+// The threads and fibers that are part of the finding, with what they wait for, unless its text
+// says that already.
 std::vector<std::string> members_of(const stacks::StackReport& report, std::size_t finding) {
+  const std::string& text = report.findings[finding].text;
   std::vector<std::string> lines;
   std::size_t members = 0;
-  const auto add = [&](std::string line) {
-    if (report.findings[finding].text.find(line) != std::string::npos) return;  // already said
-    if (++members <= kShownWaiting) lines.push_back(std::move(line));
+  const auto add = [&](const std::string& title, const std::string& place,
+                       const std::string& wait) {
+    const bool is_said = text.find(title + place + " waits ") != std::string::npos ||
+                         text.find(in_plural(place + wait)) != std::string::npos;
+    if (!is_said && ++members <= kShownWaiting) lines.push_back(title + place + wait);
   };
   for (const stacks::ThreadSeen& thread : report.threads) {
     if (thread.finding != finding) continue;
-    add(fmt::format("{}{}{}{}", title_of(thread), in_function(thread.function),
-                    thread.wait.call.empty() ? "" : ": ", thread.wait.call));
+    const std::string& call = thread.wait.call;
+    add(title_of(thread), in_function(thread.function), call.empty() ? call : ": " + call);
   }
   for (const stacks::FiberSeen& fiber : report.fibers) {
     if (fiber.finding != finding) continue;
-    add(fmt::format("{}{} {}", title_of(fiber), in_function(fiber.function),
-                    describe_wait(report.fibers, fiber.wait)));
+    add(title_of(fiber), in_function(fiber.function),
+        " " + describe_wait(report.fibers, fiber.wait));
   }
   if (members > kShownWaiting) lines.push_back(fmt::format("… {} more", members - kShownWaiting));
   return lines;

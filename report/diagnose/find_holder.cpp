@@ -17,7 +17,7 @@ void find_holder(const Evidence& evidence, std::vector<Finding>& found) {
       {.kind = "holder",
        .severity = Severity::Remark,
        .sentence = fmt::format("most of the heap: {}{}", holder.sentence,
-                               holder.path.empty() ? "" : ", through " + holder.path),
+                               holder.path.empty() ? "" : "; held by " + holder.path),
        .evidence = holder.contents,
        .next = evidence.is_live ? "watch 10s " + evidence.source : "suspects " + evidence.source});
 }

@@ -71,11 +71,15 @@ void add_group_limit(const Evidence& evidence, std::vector<Finding>& found) {
 
 }  // namespace
 
+bool is_near_limit(const LimitedUse& use) {
+  return use.is_near(kNearPercent);
+}
+
 void find_limits(const Evidence& evidence, std::vector<Finding>& found) {
   if (!evidence.facts) return;
   const ProcessFacts& facts = *evidence.facts;
   const auto is_near = [](const std::optional<LimitedUse>& use) {
-    return use && use->is_near(kNearPercent);
+    return use && is_near_limit(*use);
   };
   const std::string stacks = "stacks --brief " + evidence.source;
   if (is_near(facts.descriptors)) {

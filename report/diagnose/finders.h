@@ -9,6 +9,9 @@ namespace heapattach::diagnose {
 // The report on the memory of the process: its summary, or its stacks if a file has no heap.
 [[nodiscard]] std::string next_on_memory(const Evidence& evidence);
 
+// Whether so much of a limit is used that find_limits() reports it.
+[[nodiscard]] bool is_near_limit(const LimitedUse& use);
+
 void find_deadlock(const Evidence& evidence, std::vector<Finding>& found);
 void find_lost_owner(const Evidence& evidence, std::vector<Finding>& found);
 void find_all_waiting(const Evidence& evidence, std::vector<Finding>& found);
@@ -20,6 +23,7 @@ void find_fragmented(const Evidence& evidence, std::vector<Finding>& found);
 void find_outside(const Evidence& evidence, std::vector<Finding>& found);
 void find_swapped(const Evidence& evidence, std::vector<Finding>& found);
 void find_open_files(const Evidence& evidence, std::vector<Finding>& found);
+void find_many_threads(const Evidence& evidence, std::vector<Finding>& found);
 void find_stopped(const Evidence& evidence, std::vector<Finding>& found);
 void find_held_up(const Evidence& evidence, std::vector<Finding>& found);
 void find_repeated(const Evidence& evidence, std::vector<Finding>& found);

@@ -1,7 +1,9 @@
 #include "report/diagnose/gather.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -87,6 +89,29 @@ bool is_of_threads(const Snapshot& snapshot, const analyze::Suspect& suspect) {
   return type == "Ractor" || type == "Thread";
 }
 
+// The sentence with "4676224 bytes" as "4.5 MiB".
+std::string with_units(std::string_view sentence) {
+  constexpr std::string_view kBytes = " bytes";
+  std::string text;
+  while (!sentence.empty()) {
+    const std::size_t digit = std::min(sentence.find_first_of("0123456789"), sentence.size());
+    const bool is_word = digit == 0 || sentence[digit - 1] == ' ';
+    text += sentence.substr(0, digit);
+    sentence.remove_prefix(digit);
+    const std::string_view digits = sentence.substr(0, sentence.find_first_not_of("0123456789"));
+    sentence.remove_prefix(digits.size());
+    std::uint64_t bytes = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), bytes);
+    if (is_word && bytes >= 1024 && sentence.starts_with(kBytes)) {
+      text += human_bytes(bytes);
+      sentence.remove_prefix(kBytes.size());
+    } else {
+      text += digits;
+    }
+  }
+  return text;
+}
+
 std::optional<HolderSeen> holder_of(const Snapshot& snapshot) {
   constexpr std::size_t kShown = 3;
   const analyze::Suspects suspects = analyze::find_suspects(snapshot);
@@ -95,7 +120,7 @@ std::optional<HolderSeen> holder_of(const Snapshot& snapshot) {
                    [&](const analyze::Suspect& one) { return !is_of_threads(snapshot, one); });
   if (found == suspects.found.end()) return {};
   const analyze::Suspect& first = *found;
-  HolderSeen seen{.sentence = first.sentence,
+  HolderSeen seen{.sentence = with_units(first.sentence),
                   .path = first.root_path_summary,
                   .retained_bytes = std::max(first.retained_bytes, first.named_retains),
                   .live_bytes = suspects.live_bytes,
@@ -174,11 +199,25 @@ void add_repeated(const Snapshot& snapshot, Evidence& evidence) {
                                    .live_bytes = analyze::reachable(snapshot).bytes};
 }
 
-Evidence proven_by(const Snapshot& snapshot) {
+Evidence proven_by(const Snapshot& snapshot, std::optional<ProcessFacts> facts) {
   Evidence evidence;
   evidence.pid = snapshot.header.pid;
+  evidence.facts = std::move(facts);
   if (!snapshot.threads.empty()) evidence.stacks = stacks::saved_stacks(snapshot);
   return evidence;
+}
+
+std::optional<std::uint64_t> possibly_leaked(const Snapshot& snapshot) {
+  constexpr std::uint64_t kLeast = 1U << 20U;
+  constexpr std::uint64_t kShare = 10;  // a tenth of the heap
+  std::uint64_t leaked = 0;
+  std::uint64_t in_heaps = 0;
+  for (const snapshot::Heap& heap : snapshot.heaps) {
+    leaked += heap.leaked_bytes.value_or(0);
+    if (heap.leaked_bytes) in_heaps += heap.heap_bytes.value_or(0);
+  }
+  if (!snapshot.complete || leaked < kLeast || leaked < in_heaps / kShare) return {};
+  return leaked;
 }
 
 void add_growth(const Snapshot& baseline,
@@ -199,7 +238,8 @@ void add_growth(const Snapshot& baseline,
     const analyze::GrowthHolders holders = analyze::find_growth_holders(
         both, origins.is_same_process, snapshot::CountBy::Type, difference);
     for (const analyze::GrowthHolder& holder : holders.found) {
-      seen.types.push_back({holder.type, holder.objects, holder.retained_bytes, holder.summary});
+      seen.types.push_back(
+          {shown_type_name(holder.type), holder.objects, holder.retained_bytes, holder.summary});
     }
   }
   evidence.growth = std::move(seen);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "report/collect/memory_account.h"
@@ -16,9 +18,13 @@ void add_heap(const snapshot::Snapshot& snapshot, Evidence& evidence);
 // Adds strings with the same text, if the snapshot has texts.
 void add_repeated(const snapshot::Snapshot& snapshot, Evidence& evidence);
 
-// What a snapshot alone may prove: its stacks. Leaks are not proven without a look at what the
-// kernel and shared memory may reference.
-[[nodiscard]] Evidence proven_by(const snapshot::Snapshot& snapshot);
+// What a snapshot that was just taken may prove: its stacks, and the limits of the process. Leaks
+// are not proven without a look at what the kernel and shared memory may reference.
+[[nodiscard]] Evidence proven_by(const snapshot::Snapshot& snapshot,
+                                 std::optional<ProcessFacts> facts = {});
+
+// The bytes of allocations without any reference, if they are so many that they may be a leak.
+[[nodiscard]] std::optional<std::uint64_t> possibly_leaked(const snapshot::Snapshot& snapshot);
 
 // Adds the difference to an earlier snapshot, which was read from `file`.
 void add_growth(const snapshot::Snapshot& baseline,

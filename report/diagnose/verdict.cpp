@@ -14,10 +14,11 @@ namespace heapattach::diagnose {
 namespace {
 
 // What stops the process comes before what will stop it, and that before what costs memory.
-constexpr std::array<Finder, 15> kFinders{
-    find_deadlock, find_lost_owner, find_all_waiting, find_stopped,    find_busy,
-    find_limits,   find_growing,    find_leaking,     find_fragmented, find_outside,
-    find_swapped,  find_open_files, find_held_up,     find_holder,     find_repeated};
+constexpr std::array<Finder, 16> kFinders{
+    find_deadlock,     find_lost_owner, find_all_waiting, find_stopped,
+    find_busy,         find_limits,     find_growing,     find_leaking,
+    find_fragmented,   find_outside,    find_swapped,     find_open_files,
+    find_many_threads, find_held_up,    find_holder,      find_repeated};
 
 std::vector<std::string> looked_at(const Evidence& evidence) {
   std::vector<std::string> words;
@@ -28,7 +29,9 @@ std::vector<std::string> looked_at(const Evidence& evidence) {
     }
   }
   for (const snapshot::HeapAccount& heap : evidence.heaps) {
-    words.push_back(fmt::format("{} of {} heap", human_bytes(heap.heap), whose(*heap.kind)));
+    words.push_back(heap.has_totals
+                        ? fmt::format("{} of {} heap", human_bytes(heap.heap), whose(*heap.kind))
+                        : fmt::format("{} of live objects", human_bytes(heap.live)));
   }
   if (evidence.heaps.empty() && evidence.objects > 0) {
     words.push_back(counted(evidence.objects, "object"));

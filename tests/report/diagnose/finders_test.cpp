@@ -94,6 +94,23 @@ TEST_CASE("a deadlock is a fault, with those that are part of it") {
   CHECK(found[0].next == "stacks 4711");
 }
 
+TEST_CASE("a deadlock's evidence does not repeat its sentence") {
+  Evidence evidence = live();
+  evidence.stacks = stacks::StackReport{};
+  evidence.stacks->threads.resize(2);
+  for (auto& thread : evidence.stacks->threads) {
+    thread.tid = 10;
+    thread.function = "transfer (bank.c:40)";
+    thread.wait.call = "futex(…)";
+    thread.finding = 0;
+  }
+  evidence.stacks->findings =
+      stacks::statements_of({"deadlock: thread 10 in transfer (bank.c:40) waits for accounts"});
+  const auto found = found_by(find_deadlock, evidence);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].evidence.empty());
+}
+
 TEST_CASE("a lock whose owner has ended is a fault") {
   Evidence evidence = live();
   evidence.stacks = stacks::StackReport{};
@@ -415,6 +432,37 @@ TEST_CASE("one file with hundreds of descriptors is unusual; sockets are not") {
   CHECK(found_by(find_open_files, evidence).empty());
 }
 
+TEST_CASE("a descriptor limit names the file that is open so often, and no second finding does") {
+  Evidence evidence = live();
+  evidence.facts = ProcessFacts{};
+  evidence.facts->descriptors = LimitedUse{290, 300};
+  evidence.facts->open = {{"/tmp/log", 280}};
+  CHECK(found_by(find_open_files, evidence).empty());
+  CHECK(found_by(find_limits, evidence).size() == 1);
+}
+
+TEST_CASE("many threads in one function are a remark, and very many are unusual") {
+  Evidence evidence = live();
+  evidence.stacks = stacks::StackReport{};
+  auto& threads = evidence.stacks->threads;
+  threads.resize(99);
+  for (auto& thread : threads) thread.function = "serve (serve.c:9)";
+  CHECK(found_by(find_many_threads, evidence).empty());
+  threads.push_back({});
+  const auto found = found_by(find_many_threads, evidence);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].severity == Severity::Remark);
+  CHECK(found[0].sentence == "many threads: 99 of 100 threads are in serve (serve.c:9)");
+  for (int i = 0; i < 40; ++i) threads[static_cast<std::size_t>(i)].function = "other (o.c:1)";
+  CHECK(found_by(find_many_threads, evidence).empty());
+  threads.resize(600);
+  for (auto& thread : threads) thread.function = "serve (serve.c:9)";
+  REQUIRE(found_by(find_many_threads, evidence).size() == 1);
+  CHECK(found_by(find_many_threads, evidence)[0].severity == Severity::Unusual);
+  for (auto& thread : threads) thread.gone_owner = 4712;  // another finding explains them
+  CHECK(found_by(find_many_threads, evidence).empty());
+}
+
 TEST_CASE("what keeps half of the heap is a remark") {
   Evidence evidence = live();
   evidence.holder = HolderSeen{.sentence = "one Cache keeps 3145728 bytes, 75 % of all live bytes",
@@ -426,7 +474,7 @@ TEST_CASE("what keeps half of the heap is a remark") {
   REQUIRE(found.size() == 1);
   CHECK(found[0].severity == Severity::Remark);
   CHECK(found[0].sentence ==
-        "most of the heap: one Cache keeps 3145728 bytes, 75 % of all live bytes, through global "
+        "most of the heap: one Cache keeps 3145728 bytes, 75 % of all live bytes; held by global "
         "CACHE");
   evidence.holder->live_bytes = 8 * kMiB;
   CHECK(found_by(find_holder, evidence).empty());

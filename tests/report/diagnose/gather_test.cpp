@@ -170,4 +170,28 @@ TEST_CASE("a snapshot alone proves deadlocks, and no leaks") {
   CHECK(judge(proven_by(snapshot)).sentence == "deadlock: two threads");
 }
 
+TEST_CASE("a process near a limit is a fault that a snapshot just taken proves") {
+  snapshot::Snapshot snapshot = leaking();
+  snapshot.header.findings.clear();
+  ProcessFacts facts;
+  facts.descriptors = LimitedUse{250, 256};
+  CHECK(judge(proven_by(snapshot, facts)).sentence.starts_with("near a limit: 250 of 256"));
+  facts.descriptors = LimitedUse{20, 256};
+  CHECK_FALSE(judge(proven_by(snapshot, facts)).is_fault);
+}
+
+TEST_CASE("what a snapshot without unreachable objects cannot judge, it only counts") {
+  snapshot::Snapshot snapshot = leaking();
+  snapshot.heaps[0].heap_bytes = 20U << 20U;
+  snapshot.heaps[0].leaked_bytes = 3U << 20U;
+  CHECK(possibly_leaked(snapshot) == 3U << 20U);
+  snapshot.heaps[0].leaked_bytes = 1U << 20U;
+  CHECK_FALSE(possibly_leaked(snapshot));  // a twentieth of the heap
+  snapshot.heaps[0].heap_bytes = 1000;
+  snapshot.heaps[0].leaked_bytes = 500;
+  CHECK_FALSE(possibly_leaked(snapshot));
+  snapshot.heaps[0].leaked_bytes.reset();
+  CHECK_FALSE(possibly_leaked(snapshot));
+}
+
 }  // namespace heapattach::diagnose
