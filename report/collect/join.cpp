@@ -191,7 +191,7 @@ void join_leaked(const heap::Heap& heap,
   });
 }
 
-void name_by_size(Snapshot& snapshot) {
+void name_by_size(const std::map<std::uint64_t, std::string>& guesses, Snapshot& snapshot) {
   std::vector<bool> is_named;
   for (const Heap& heap : snapshot.heaps) is_named.push_back(heap.kind().is_named_by_size);
   if (std::find(is_named.begin(), is_named.end(), true) == is_named.end()) return;
@@ -206,7 +206,10 @@ void name_by_size(Snapshot& snapshot) {
   for (Alike& group : snapshot.alike) name(group.object);
   for (std::size_t i = 0; i < used.size(); ++i) {
     Type& type = snapshot.types.emplace_back();
-    if (used[i]) type.name = named_by_size(snapshot.sizes[i]);
+    if (!used[i]) continue;
+    type.name = named_by_size(snapshot.sizes[i]);
+    const auto guess = guesses.find(snapshot.sizes[i]);
+    if (guess != guesses.end()) type.guess = guess->second;
   }
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "report/collect/object_facts.h"
 
 namespace heapattach::snapshot {
@@ -22,7 +25,7 @@ void join_leaked(const heap::Heap& heap,
                  Snapshot& snapshot);
 
 // Gives malloc's objects without a type a row for their size, because "(48 bytes)" says more than
-// "(unknown)". Call it last.
-void name_by_size(Snapshot& snapshot);
+// "(unknown)", with what they probably are: `guesses` has that by size. Call it last.
+void name_by_size(const std::map<std::uint64_t, std::string>& guesses, Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

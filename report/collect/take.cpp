@@ -16,6 +16,7 @@
 #include "report/collect/join_stacks.h"
 #include "report/collect/join_values.h"
 #include "report/collect/see_memory.h"
+#include "report/collect/size_guesses.h"
 #include "report/collect/target.h"
 #include "report/collect/traced_heap.h"
 #include "report/model/counts.h"
@@ -217,12 +218,13 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
 
   mark_partial(*target, *held, traced, snapshot);
   const JoinSources sources{*traced.heap, order, target->rows, typing};
+  const SizeGuesses guesses = guess_by_size(sources, snapshot);
   join_contents(sources, live, options, *held, snapshot);
   if (options.with_edges) {
     const FrameFinder frames(stacks, target->types);
     join_references(sources, {*target, *held, traced, order, frames}, stacks, options, snapshot);
   }
-  name_by_size(snapshot);
+  name_by_size(guesses, snapshot);
   if (options.with_contents) snapshot.contents = std::make_shared<KeptHeap>(std::move(held));
   return snapshot;
 }

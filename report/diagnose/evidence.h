@@ -18,7 +18,8 @@ namespace heapattach::diagnose {
 
 // Leaks whose roots have one type.
 struct LeakSeen {
-  std::string type;  // "(48 bytes)" if only the size is known
+  std::string type;     // "(48 bytes)" if only the size is known
+  std::string guess{};  // … and what the objects probably are; may be empty
   bool is_cycle = false;
   std::uint64_t leaks = 0;
   std::uint64_t objects = 0;

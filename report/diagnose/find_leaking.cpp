@@ -34,7 +34,8 @@ std::string things(std::uint64_t count, const std::string& type) {
 std::string line_of(const LeakSeen& leak) {
   const std::uint64_t others = leak.objects - leak.leaks;
   return fmt::format(
-      "{}{}{}: {}, for instance {:#x}", things(leak.leaks, leak.type),
+      "{}{}{}{}: {}, for instance {:#x}", things(leak.leaks, leak.type),
+      leak.guess.empty() ? "" : fmt::format(" (a guess: {})", leak.guess),
       leak.is_cycle ? " in cycles" : "",
       others == 0 ? std::string()
                   : fmt::format(", with {} that only they reference", counted(others, "object")),

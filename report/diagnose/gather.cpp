@@ -73,6 +73,7 @@ LeaksSeen leaks_of(const Snapshot& snapshot) {
   for (const analyze::LeakRow& row : leaks.rows) {
     if (seen.rows.size() == kKeptRows) break;
     seen.rows.push_back({.type = shown_type_name(snapshot.types[row.type].name),
+                         .guess = shown_type_name(snapshot.types[row.type].guess),
                          .is_cycle = row.is_cycle,
                          .leaks = row.leaks,
                          .objects = row.objects,

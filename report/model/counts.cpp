@@ -228,9 +228,11 @@ CountTable count_objects(const Snapshot& snapshot, CountBy by) {
     if (named.is_known()) table.typed_bytes += live.bytes;
     add_typed(named.typed_by, live.bytes, table.typed);
     const std::string& name = row_name(named, by);
-    if (live.objects != 0) table.rows.push_back({name, live.objects, live.bytes, true});
+    if (live.objects != 0) {
+      table.rows.push_back({name, live.objects, live.bytes, true, std::nullopt, named.guess});
+    }
     if (dead.objects != 0 && !snapshot.header.live_only) {
-      table.rows.push_back({name, dead.objects, dead.bytes, false});
+      table.rows.push_back({name, dead.objects, dead.bytes, false, std::nullopt, named.guess});
     }
   }
   // A file has the sums, but not the source of each type of one name.

@@ -32,6 +32,7 @@ struct CountRow {
   std::uint64_t bytes = 0;
   bool is_reachable = true;
   std::optional<RowSizes> sizes = std::nullopt;  // of reachable rows, if requested
+  std::string guess{};                           // as Type::guess
 
   friend bool operator==(const CountRow&, const CountRow&) = default;
 };

@@ -38,6 +38,7 @@ void redact_type(Type& type, const Placeholders& names) {
   type.value_paths.clear();
   type.name = names.of_type(type.name);
   type.holder = names.of_type(type.holder);
+  type.guess = names.of_type(type.guess);
 }
 
 void redact_root(snapshot::Root& root, const Placeholders& names) {

@@ -10,6 +10,7 @@
 //    "totals":{"objects":N,"bytes":N,…},"has_edges":true,
 //    "names":["Session","static data",…],             types first, in the order of "types"
 //    "types":[[objects,bytes,retained,is_reachable]…],  by bytes
+//    "guesses":[[number,"struct conn"]…],           what the objects of such a type probably are
 //    "own":[number,…],                                types that are the program's own, by name
 //    "left_out":{"types":N,"objects":N,"bytes":N},    smaller types than those
 //    "tree":[[parent,name,objects,bytes,retained]…],   the tree of dominators by type; of a
@@ -41,6 +42,7 @@
 #include "report/format/export/html_trace.h"
 #include "report/format/export/html_view.h"
 #include "report/format/export/stream.h"
+#include "report/short_names.h"
 
 namespace heapattach {
 
@@ -94,6 +96,16 @@ void put_types(HtmlJson& json, const HtmlView& view) {
   json.close(']');
   json.open("own", '[');
   for (const NameIndex type : view.own) json.number(type);
+  json.close(']');
+  json.open("guesses", '[');
+  for (std::size_t row = 0; row < view.counts.rows.size(); ++row) {
+    const std::string& guess = view.counts.rows[row].guess;
+    if (guess.empty()) continue;
+    json.open('[');
+    json.number(row);
+    json.text(shown_type_name(guess));
+    json.close(']');
+  }
   json.close(']');
   json.open("left_out", '{');
   json.number("types", view.left_out_rows);

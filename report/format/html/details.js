@@ -70,12 +70,13 @@ function figures(pairs) {
     ...pairs.flatMap(([term, text]) => [make('dt', {}, term), make('dd', {}, text)]));
 }
 
-function figuresOf({objects, bytes, retained}) {
+function figuresOf({number, objects, bytes, retained}) {
   const pairs = [
     ['Objects', count(objects)],
     ['Bytes', `${size(bytes)} (${percent(bytes, liveBytes)})`],
     ['Each, on average', size(Math.round(bytes / Math.max(1, objects)))],
   ];
+  if (guesses.has(number)) pairs.unshift(['A guess', guesses.get(number)]);
   if (report.has_edges) pairs.push(['Retained', `${size(retained)} (${percent(retained, liveBytes)})`]);
   return figures(pairs);
 }

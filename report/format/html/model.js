@@ -24,6 +24,9 @@ function isType(number) {
 const typeRows = report.types.map(([objects, bytes, retained, isReachable], number) => (
   {number, name: nameOf(number), objects, bytes, retained, isReachable: isReachable === 1}));
 
+/** What objects of which only the size is known probably are: a guess, and shown as one. */
+const guesses = new Map((report.guesses || []).map(([number, text]) => [number, `${text}?`]));
+
 /** The program's own types, by name; others belong to a library, or consist of others. */
 const ownTypes = new Set(report.own);
 

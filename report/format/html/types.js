@@ -22,6 +22,8 @@ function typesView() {
     {key: 'name', label: 'Type', ascending: true, value: (row) => row.name,
       cell: (row) => (row.isReachable ? nameButton(row.number)
         : make('span', {}, nameButton(row.number), make('span', {class: 'soft'}, ' not reachable')))},
+    ...(guesses.size > 0 ? [{key: 'guess', label: 'Guess', class: 'words', ascending: true,
+      value: (row) => guesses.get(row.number) ?? '', cell: (row) => make('span', {class: 'name soft'}, brief(guesses.get(row.number) ?? ''))}] : []),
     {key: 'objects', label: 'Objects', value: (row) => row.objects,
       cell: (row) => count(row.objects)},
     {key: 'bytes', label: 'Bytes', value: (row) => row.bytes, cell: (row) => sizeText(row.bytes)},
@@ -61,14 +63,15 @@ function typesView() {
 function footOf(columns) {
   const {types, objects, bytes} = report.left_out;
   const blank = (number) => Array.from({length: number}, () => make('td'));
+  const left = guesses.size > 0 ? 1 : 0;  // the column of guesses
   const lines = [];
   if (types > 0) {
     lines.push(make('tr', {}, make('th', {scope: 'row'}, `${counted(types, 'smaller type')}, not listed`),
-      make('td', {}, count(objects)), make('td', {}, sizeText(bytes)), ...blank(columns - 3)));
+      ...blank(left), make('td', {}, count(objects)), make('td', {}, sizeText(bytes)), ...blank(columns - 3 - left)));
   }
   lines.push(make('tr', {}, make('th', {scope: 'row'}, 'All live objects'),
-    make('td', {}, count(report.totals.objects)), make('td', {}, sizeText(liveBytes)),
-    ...blank(columns - 3)));
+    ...blank(left), make('td', {}, count(report.totals.objects)), make('td', {}, sizeText(liveBytes)),
+    ...blank(columns - 3 - left)));
   const all = document.createDocumentFragment();
   all.append(...lines);
   return all;

@@ -251,6 +251,7 @@ void Records::read_type(std::string_view line) {
     if (key == "id") return read_number(json, out.id);
     if (key == "bytes") return read_number(json, out.instance_bytes);
     if (key == "holder") return json.string(out.holder);
+    if (key == "guess") return json.string(out.guess);
     if (key == "lossy") return json.boolean(out.is_lossy);
     if (key == "known_from") return read_texts(json, out.known_from);
     if (key == "fields") {

@@ -5,6 +5,7 @@
 #include "report/format/write/markdown.h"
 #include "report/short_names.h"
 #include "report/text/spreadsheet_text.h"
+#include "report/text/terminal_text.h"
 
 namespace heapattach {
 
@@ -85,6 +86,13 @@ void add_value(std::string_view key, const CellValue& value, JsonRecord& record)
 }
 
 }  // namespace
+
+std::string guess_text(std::string_view guess) {
+  constexpr std::size_t kLongest = 40;
+  if (guess.empty()) return {};
+  const std::string text = terminal_text(shown_type_name(guess));
+  return (text.size() > kLongest ? text.substr(0, kLongest) + "…" : text) + "?";
+}
 
 void Grid::add_total(const std::vector<std::pair<std::string_view, CellValue>>& values,
                      std::string text) {

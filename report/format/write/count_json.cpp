@@ -6,7 +6,8 @@
 // `objects` and `bytes` are the live ones of the whole heap, whatever --top left out of `types`.
 // With sizes, a row has "transitive_bytes" and "retained_bytes" too. Empty keys are left out:
 // heap_bytes and free_bytes if the collector's numbers are unknown, "reachable":false on a type's
-// row unless its objects are unreachable, "short" unless people write the name differently,
+// row unless its objects are unreachable, "guess" unless its type is a size and only one struct of
+// the program fits its objects, "short" unless people write the name differently,
 // "lossy":true unless a name had to be changed, and "complete":false with its "reason" unless part
 // is missing. The unreachable_bytes of malloc's heap are "leaked_bytes" and "overhead_bytes", its
 // headers and tables. If the heaps of a collector and of malloc were read together, the numbers are

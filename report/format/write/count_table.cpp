@@ -11,6 +11,9 @@
 //
 // If there are several heaps, each gets its own totals from "live" on, and then all together.
 //
+// If sizes alone are known of some objects, and there are guesses what these are, the column
+// "guess" has them: "struct conn?". The type of such a row stays "(48 bytes)".
+//
 // With sizes, two more columns precede the type: the bytes that a row's objects reference, and
 // those that they retain. The type comes last, so that its width never disturbs a column.
 // Percentages are of what the collector has in use, so that the lines above "in use" add up to it:
@@ -19,6 +22,7 @@
 // target and are made safe to show even if the table goes to a file, because someone will print
 // that file on a terminal.
 
+#include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
@@ -42,6 +46,11 @@ CellValue percent_of(std::uint64_t part, std::uint64_t whole) {
 
 bool has_sizes(const CountTable& table) {
   return table.has_sizes;
+}
+
+bool has_guesses(const CountTable& table) {
+  return std::any_of(table.rows.begin(), table.rows.end(),
+                     [](const CountRow& row) { return !row.guess.empty(); });
 }
 
 constexpr Column<CountTable, CountRow> kColumns[] = {
@@ -79,6 +88,13 @@ constexpr Column<CountTable, CountRow> kColumns[] = {
        return row.is_reachable ? CellValue() : CellValue(false);
      }},
     {{.json = "short"}, [](const auto&, const auto& row) { return short_cell(row.type); }},
+    {{.json = "guess"},
+     [](const auto&, const auto& row) {
+       return row.guess.empty() ? CellValue() : CellValue(row.guess);
+     }},
+    {{.head = "guess"},
+     [](const auto&, const auto& row) { return CellValue(guess_text(row.guess)); },
+     has_guesses},
     {{.cells = "type"}, [](const auto&, const auto& row) { return CellValue(full_type(row)); }},
     {{.head = "type"},
      [](const auto&, const auto& row) {

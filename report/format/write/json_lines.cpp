@@ -112,6 +112,7 @@ JsonRecord type_record(const snapshot::Type& type) {
   record.number("id", type.id);
   record.number("bytes", type.instance_bytes);
   record.text_unless_empty("holder", type.holder);
+  record.text_unless_empty("guess", type.guess);
   record.lossy_if(type.is_lossy);
   if (!type.known_from.empty()) {
     record.open_list("known_from");

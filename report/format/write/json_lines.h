@@ -26,6 +26,7 @@
 //   its offset, and so does a path that begins with "+".
 // - Several types may share a name, such as the buffers of a hash; only one of them has a record.
 // - A type's `short` is its name as people write it (report/short_names.h), if that differs.
+// - A type's `guess` is the struct that its objects probably are, of which only the size is known.
 // - A type's `holder` is the type to which such buffers belong.
 // - A root's `kind` is the key of a row of kRootKinds (root_kinds.h). Kinds that earlier versions
 // did

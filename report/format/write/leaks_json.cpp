@@ -7,7 +7,8 @@
 //
 // `roots` groups leaks by the type of their root: an object that no other leaked object references,
 // or, with "cycle":true, one of a cycle that nothing outside references. Each leaked object counts
-// towards one root. `types` counts them by their own types. Left out unless they apply:
+// towards one root. `types` counts them by their own types. Left out unless they apply: a root's
+// "guess", the struct that objects of which only the size is known probably are;
 // "unconfirmed_objects", which were unreachable only at the second look; "ignored_objects" and
 // "ignored_bytes"; "program_end", such as "exited with status 1", of a program that was looked at
 // when it was about to exit; and "verdict":false with its "reason": then it is not known what
@@ -56,6 +57,11 @@ constexpr Column<Snapshot, LeakRow> kColumns[] = {
      [](const auto& snapshot, const auto& row) {
        return short_cell(snapshot.types[row.type].name);
      }},
+    {{.json = "guess"},
+     [](const auto& snapshot, const auto& row) {
+       const std::string& guess = snapshot.types[row.type].guess;
+       return guess.empty() ? CellValue() : CellValue(guess);
+     }},
     {{.json = "cycle"},
      [](const auto&, const auto& row) { return row.is_cycle ? CellValue(true) : CellValue(); }},
     {{.head = "groups", .key = "leaks"}, member<&LeakRow::leaks>},
@@ -68,6 +74,14 @@ constexpr Column<Snapshot, LeakRow> kColumns[] = {
     {{.json = "references"},
      [](const auto& snapshot, const auto& row) {
        return CellValue(references_of(snapshot, row.example));
+     }},
+    {{.head = "guess"},
+     [](const auto& snapshot, const auto& row) {
+       return CellValue(guess_text(snapshot.types[row.type].guess));
+     },
+     [](const Snapshot& snapshot) {
+       return std::any_of(snapshot.types.begin(), snapshot.types.end(),
+                          [](const snapshot::Type& type) { return !type.guess.empty(); });
      }},
     {{.head = "root of the leak"},
      [](const auto& snapshot, const auto& row) {

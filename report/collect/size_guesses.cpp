@@ -1,0 +1,150 @@
+#include "report/collect/size_guesses.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include "report/typing/pointer_map.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+constexpr std::uint64_t kLargest = 64U << 10U;  // of the structs that are guessed
+constexpr std::uint64_t kLooks = 1000;          // objects of a size that are looked at
+
+// A struct that only allocations of its size can be.
+struct Candidate {
+  types::TypeRef type = types::kNoType;
+  PointerMap map;
+  std::uint64_t seen = 0;
+  std::uint64_t fitting = 0;    // whose words all fit
+  std::uint64_t confirmed = 0;  // … with a pointer that shows it
+};
+
+using Candidates = std::unordered_map<std::uint64_t, Candidate>;  // by usable size
+
+// The sizes that only one struct or union of the program has.
+std::unordered_map<std::uint64_t, types::TypeRef> unique_sizes(const types::TypeModel& model) {
+  std::unordered_map<std::uint64_t, types::TypeRef> sizes;
+  for (types::TypeRef ref = 0; ref < model.types().size(); ++ref) {
+    const types::Type& type = model[ref];
+    const bool is_structure =
+        type.shape == types::Shape::Struct || type.shape == types::Shape::Union;
+    if (!is_structure || type.bytes.value_or(0) == 0 || *type.bytes > kLargest) continue;
+    const auto [at, is_new] = sizes.try_emplace(usable_size_for(*type.bytes), ref);
+    if (!is_new) at->second = types::kNoType;
+  }
+  return sizes;
+}
+
+bool has_pointer(const PointerMap& map) {
+  return std::any_of(map.words.begin(), map.words.end(),
+                     [](const PointerWord& word) { return word.kind == WordKind::Pointer; });
+}
+
+Candidates candidates_of(const types::TypeModel& model) {
+  Candidates candidates;
+  for (const auto& [size, ref] : unique_sizes(model)) {
+    if (ref == types::kNoType) continue;
+    const types::Type& type = model[ref];
+    if (type.shape != types::Shape::Struct || type.has_header) continue;
+    PointerMap map = flatten(model, ref);
+    if (has_pointer(map)) candidates.emplace(size, Candidate{.type = ref, .map = std::move(map)});
+  }
+  return candidates;
+}
+
+// A word that may be a pointer: null, or an address of a process.
+bool may_be_pointer(std::uint64_t word) {
+  constexpr std::uint64_t kFirstAddress = 0x10000;  // vm.mmap_min_addr
+  constexpr std::uint64_t kEndOfAddresses = std::uint64_t{1} << 47U;
+  return word == 0 || (word >= kFirstAddress && word < kEndOfAddresses);
+}
+
+class Look {
+ public:
+  Look(const JoinSources& from, Candidate& candidate)
+      : heap_(from.heap), model_(from.rows.model()), candidate_(candidate) {}
+
+  void at(heap::ObjectRef ref) {
+    ++candidate_.seen;
+    auto next = candidate_.map.words.begin();
+    const auto end = candidate_.map.words.end();
+    const std::uint64_t known =
+        std::min({candidate_.map.bytes, candidate_.map.known_to, std::uint64_t{kLargest}});
+    bool is_confirmed = false;
+    for (std::uint64_t offset = 0; offset + 8 <= known; offset += 8) {
+      const auto word = heap_.word_at(ref, offset);
+      if (!word) return;
+      while (next != end && next->offset < offset) ++next;
+      const PointerWord* const field = next != end && next->offset == offset ? &*next : nullptr;
+      if (!fits(*word, field)) return;
+      is_confirmed |= confirms(*word, field);
+    }
+    ++candidate_.fitting;
+    candidate_.confirmed += is_confirmed;
+  }
+
+ private:
+  [[nodiscard]] bool fits(std::uint64_t word, const PointerWord* field) const {
+    if (field == nullptr) return !heap_.object_at(word);
+    return field->kind == WordKind::Conservative || may_be_pointer(word);
+  }
+
+  // Whether a pointer leads to an object that is large enough for what it points to.
+  [[nodiscard]] bool confirms(std::uint64_t word, const PointerWord* field) const {
+    if (field == nullptr || field->kind != WordKind::Pointer) return false;
+    const auto to = heap_.object_at(word);
+    if (!to) return false;
+    const types::TypeRef target =
+        field->type == types::kNoType ? types::kNoType : model_[field->type].target;
+    const std::uint64_t needed = target == types::kNoType ? 0 : bytes_of(model_, target);
+    return heap_.blocks()[to->block].object_bytes >= needed;
+  }
+
+  const heap::Heap& heap_;
+  const types::TypeModel& model_;
+  Candidate& candidate_;
+};
+
+// Texts and buffers of the same size may be among the objects, but only a few.
+bool is_likely(const Candidate& candidate) {
+  return candidate.seen > 0 && candidate.fitting >= candidate.seen - candidate.seen / 20 &&
+         candidate.confirmed >= (candidate.seen + 1) / 2;
+}
+
+bool has_sizes_for_names(const Snapshot& snapshot) {
+  return std::any_of(snapshot.heaps.begin(), snapshot.heaps.end(),
+                     [](const Heap& heap) { return heap.kind().is_named_by_size; });
+}
+
+}  // namespace
+
+std::uint64_t usable_size_for(std::uint64_t bytes) {
+  constexpr std::uint64_t kHeader = 8;
+  constexpr std::uint64_t kSmallest = 32;  // of a chunk, with its header
+  constexpr std::uint64_t kStep = 16;
+  const std::uint64_t chunk = (bytes + kHeader + kStep - 1) / kStep * kStep;
+  return std::max(chunk, kSmallest) - kHeader;
+}
+
+SizeGuesses guess_by_size(const JoinSources& from, const Snapshot& snapshot) {
+  if (from.rows.model().empty() || !has_sizes_for_names(snapshot)) return {};
+  Candidates candidates = candidates_of(from.rows.model());
+  if (candidates.empty()) return {};
+  const auto blocks = static_cast<std::uint32_t>(from.heap.blocks().size());
+  heap::for_each_object(from.heap, from.order.listed(), 0, blocks, [&](heap::ObjectRef ref) {
+    if (!from.heap.is_chunk(ref.block)) return;
+    const auto found = candidates.find(from.heap.blocks()[ref.block].object_bytes);
+    if (found == candidates.end() || found->second.seen == kLooks) return;
+    if (Naming::is_unknown(from.typing.row_of(ref))) Look(from, found->second).at(ref);
+  });
+  SizeGuesses guesses;
+  for (const auto& [size, candidate] : candidates) {
+    if (is_likely(candidate)) guesses[size] = from.rows.shown(candidate.type);
+  }
+  return guesses;
+}
+
+}  // namespace heapattach::snapshot
