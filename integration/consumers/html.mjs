@@ -281,7 +281,7 @@ async function checkGrowth(page) {
   assert.match(await page.locator('.card').first().textContent(), /^Grown\+.* [KM]iB/);
   const places = view.locator('.treemap [role="treeitem"]');
   const whole = await places.first().getAttribute('aria-label');
-  assert.match(whole, /global SHOP.*: \+.* [KM]iB, .* % of all growth$/);
+  assert.match(whole, /SHOP.*: \+.* [KM]iB, .* % of all growth$/);
   assert.ok(await places.count() > 2, 'the picture shows where it has grown');
   const leak = view.locator('.suspect').first();
   assert.match(await leak.locator('h3').textContent(), /new .* retain/);

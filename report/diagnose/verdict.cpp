@@ -13,11 +13,12 @@ namespace heapattach::diagnose {
 
 namespace {
 
-// What stops the process comes before what will stop it, and that before what costs memory.
+// What stops the process, or slows it down, comes before what will stop it, and that before what
+// costs memory.
 constexpr std::array<Finder, 16> kFinders{
     find_deadlock,     find_lost_owner, find_all_waiting, find_stopped,
     find_busy,         find_limits,     find_growing,     find_leaking,
-    find_fragmented,   find_outside,    find_swapped,     find_open_files,
+    find_swapped,      find_fragmented, find_outside,     find_open_files,
     find_many_threads, find_held_up,    find_holder,      find_repeated};
 
 std::vector<std::string> looked_at(const Evidence& evidence) {

@@ -85,7 +85,7 @@ function growthTreemap() {
 /** Both snapshots in a line each, and the difference between them. */
 function growthSummary() {
   const {sources} = report.difference;
-  const line = ([name, captured, objects, bytes]) => make('li', {}, make('span', {class: 'name'}, brief(name)),
+  const line = ([name, captured, objects, bytes]) => make('li', {}, make('span', {class: 'name', title: brief(name)}, brief(name.split('/').pop())),
     make('span', {class: 'soft'}, ` ${[timeText(captured), counted(objects, 'object'), size(bytes)].filter(Boolean).join(' · ')}`));
   return make('ol', {class: 'compared'}, ...sources.map(line));
 }
