@@ -4,13 +4,14 @@
 
 #include "symbols/boehm/source.h"
 #include "symbols/malloc/source.h"
+#include "symbols/musl/source.h"
 #include "symbols/ruby/heap_kind.h"
 
 namespace heapattach {
 
 std::span<const heap::Kind* const> heap_kinds() {
-  static constexpr std::array<const heap::Kind*, 3> kKinds{&boehm::kHeapKind, &ruby::kHeapKind,
-                                                           &glibc::kHeapKind};
+  static constexpr std::array<const heap::Kind*, 4> kKinds{&boehm::kHeapKind, &ruby::kHeapKind,
+                                                           &musl::kHeapKind, &glibc::kHeapKind};
   return kKinds;
 }
 

@@ -1,5 +1,6 @@
 // Allocates a little with whatever malloc it was linked with, prints "ready", and waits for the end
-// of its standard input. With OWN_MALLOC it defines its own.
+// of its standard input. With OWN_MALLOC it defines its own; with NEVER_FREES it never frees, so
+// that a static program gets musl's smallest malloc, which cannot.
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,8 @@ int main(void) {
   char end = 0;
   while (read(0, &end, 1) > 0) {
   }
+#ifndef NEVER_FREES
   free(held);
+#endif
   return 0;
 }

@@ -65,7 +65,10 @@ const std::vector<Choice<snapshot::HeapChoice>>& heap_choices() {
   static const auto kChoices = [] {
     std::vector<Choice<snapshot::HeapChoice>> choices{{"auto", {}}};
     for (const heap::Kind* kind : heap_kinds()) {
-      if (kind->find != nullptr) choices.push_back({kind->key, {.only = kind}});
+      const bool is_new = std::none_of(choices.begin(), choices.end(), [&](const auto& choice) {
+        return choice.first == kind->key;
+      });
+      if (kind->find != nullptr && is_new) choices.push_back({kind->key, {.key = kind->key}});
     }
     choices.push_back({"both", {.all = true}});
     return choices;

@@ -22,13 +22,13 @@ enum class Hold : std::uint8_t {
   Nothing,  // read while it runs: may be inconsistent, and is marked so
 };
 
-// Which heaps of the target to read: one of this kind; or all, with the references between them;
-// or, if neither is given, the first kind that the target has.
+// Which heaps of the target to read: the one with this key; or all, with the references between
+// them; or, if neither is given, the first kind that the target has.
 struct HeapChoice {
-  const heap::Kind* only = nullptr;
+  std::string_view key = {};
   bool all = false;
 
-  [[nodiscard]] bool is_auto() const { return only == nullptr && !all; }
+  [[nodiscard]] bool is_auto() const { return key.empty() && !all; }
 };
 
 // The contents of a snapshot of a heap, and the way to take it.

@@ -33,27 +33,40 @@ void warn_of_names(const TakeOptions& options, const Opened& target) {
 
 // Whether to search for another kind of heap if the process does not have this one.
 bool may_look_further(const TakeOptions& options, const Opened& target) {
-  if (options.heap.all) return true;
-  if (!options.heap.is_auto()) return false;
+  if (!options.heap.is_auto()) return true;
   return !options.has_another_heap || !options.has_another_heap(target.modules, target.memory);
 }
 
 std::vector<const heap::Kind*> chosen_kinds(HeapChoice choice) {
-  if (choice.only != nullptr) return {choice.only};
   const auto all = heap_kinds();
   std::vector<const heap::Kind*> kinds(all.begin(), all.end());
-  std::erase_if(kinds, [](const heap::Kind* kind) { return kind->find == nullptr; });
+  std::erase_if(kinds, [&](const heap::Kind* kind) {
+    return kind->find == nullptr || (!choice.key.empty() && kind->key != choice.key);
+  });
   return kinds;
 }
+
+// Several kinds may have one key, of which a process has one.
+bool has_heap(const HeapFound& found, std::string_view key) {
+  return std::any_of(found.heaps.begin(), found.heaps.end(),
+                     [&](const auto& heap) { return heap->kind().key == key; });
+}
+
+// A heap that the target does not have. Of the kinds with one key, the last one says why.
+struct MissingHeap {
+  std::string_view key;
+  Error error;
+};
 
 Result<HeapFound> find_heaps(const TakeOptions& options, Opened& target) {
   const std::function<void(std::string_view)> note = [&](std::string_view text) {
     options.request.note(text);
   };
   HeapFound heap;
-  std::optional<Error> missing;  // the first missing heap
+  std::optional<MissingHeap> missing;  // the first one
   const std::vector<const heap::Kind*> kinds = chosen_kinds(options.heap);
   for (const heap::Kind* kind : kinds) {
+    if (has_heap(heap, kind->key)) continue;
     auto found = target.find_heap(*kind, note, options.request.deadline);
     if (found) {
       heap.heaps.push_back(std::move(*found));
@@ -66,12 +79,13 @@ Result<HeapFound> find_heaps(const TakeOptions& options, Opened& target) {
       return std::move(found).error();
     }
     if (options.heap.is_auto()) note(found.error().message());
-    if (!missing) missing = std::move(found).error();
+    const bool is_next = missing && missing->key != kind->key;
+    if (!is_next) missing = MissingHeap{kind->key, std::move(found).error()};
   }
   if (options.heap.all && heap.heaps.size() < 2) {
     const bool has_collected = !heap.heaps.empty() && heap.collected() != nullptr;
-    if (has_collected) return std::move(*missing);
-    return std::move(*missing).advise("--heap malloc, if it uses malloc alone");
+    if (has_collected) return std::move(missing->error);
+    return std::move(missing->error).advise("--heap malloc, if it uses malloc alone");
   }
   if (heap.collected() == nullptr) {
     note(fmt::format("reading the heap of {}", heap.heaps.front()->kind().name));

@@ -44,8 +44,7 @@ class FitMemo {
     const bool is_chunk = (block.flags & heap::kChunk) != 0;
     const bool is_large = block.objects == 1 && !is_chunk;
     if (is_large || block.object_bytes > kMostBytes) return of_large_;
-    const std::uint64_t size = block.object_bytes / heap::Heap::kGranuleBytes;
-    const std::uint64_t key = ((std::uint64_t{claim} + 1) << 32) | size << 2 |
+    const std::uint64_t key = ((std::uint64_t{claim} + 1) << 32) | block.object_bytes << 2 |
                               static_cast<std::uint64_t>(is_chunk) << 1 |
                               static_cast<std::uint64_t>(block.is_atomic());
     Entry& entry = entries_[(key * kFactor) >> (64 - kBits)];
@@ -56,7 +55,7 @@ class FitMemo {
  private:
   static constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;
   static constexpr unsigned kBits = 8;
-  static constexpr std::uint64_t kMostBytes = 1U << 30;
+  static constexpr std::uint64_t kMostBytes = (1U << 30) - 1;
 
   [[nodiscard]] Entry work_out(std::uint64_t key,
                                std::uint32_t number,

@@ -21,6 +21,7 @@ enum : std::uint8_t {
 
 enum BlockFlag : std::uint8_t {
   kFirstPageOnly = 1,  // a word that points past its first page does not reference it
+  kSharedEnd = 0x20,   // with kChunk: a word that points to its last word does not reference it
   kChunk = 0x40,       // one allocation of malloc, with others in its pages
 };
 

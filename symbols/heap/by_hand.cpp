@@ -155,6 +155,16 @@ bool may_hold_allocations(const Mapping& mapping) {
   return mapping.is_private && may_hold_heap(mapping) && !is_device;
 }
 
+std::vector<Range> data_of(const Modules& modules) {
+  std::vector<Range> data;
+  for (const Module& module : modules.all()) {
+    for (const Segment& segment : module.segments()) {
+      if (segment.writable) data.push_back(segment.range);
+    }
+  }
+  return data;
+}
+
 std::vector<RootRange> find_roots(std::span<const Range> own,
                                   const MemoryMap& map,
                                   std::span<const Range> constants,

@@ -6,6 +6,7 @@
 
 #include "attach/process/memory_map.h"
 #include "attach/stop/freeze.h"
+#include "symbols/elf/module.h"
 #include "symbols/heap/live_set.h"
 
 // Finds the reachable allocations of heaps whose objects the program frees by hand, such as
@@ -17,6 +18,9 @@ namespace heapattach::heap {
 // The mappings that may hold allocations or references to them: writable private memory, and
 // private anonymous memory that is only readable now.
 [[nodiscard]] bool may_hold_allocations(const Mapping& mapping);
+
+// The writable memory of the modules.
+std::vector<Range> data_of(const Modules& modules);
 
 // The memory whose words keep allocations alive: modules, stacks from 128 bytes below the stack
 // pointer on, and all other memory, with thread-local data, except `own`, the memory of heaps.

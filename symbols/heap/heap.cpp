@@ -60,6 +60,17 @@ void Heap::follow(std::shared_ptr<const ScanRules> rules) {
   if (!rules_->displacements) std::fill_n(displacements_.begin(), kTagBytes, true);
 }
 
+namespace {
+
+// The bytes from the start of an allocation on that count as its own, in whole granules.
+std::uint64_t owned_bytes(const Block& chunk) {
+  constexpr std::uint64_t kRest = Heap::kGranuleBytes - 1;
+  return (chunk.flags & kSharedEnd) != 0 ? chunk.object_bytes
+                                         : (chunk.object_bytes + kRest) & ~kRest;
+}
+
+}  // namespace
+
 void Heap::fill_records() {
   const std::span<const Block> all = blocks();
   HA_CHECK(all.size() < kShared);
@@ -80,9 +91,7 @@ void Heap::fill_records() {
       record.extent = record.size_granules * block.objects;
     } else {
       const bool first_page_only = (block.flags & kFirstPageOnly) != 0 || !all_interior_;
-      // The last word of an allocation has the address of the next one's header. malloc's own data
-      // has such addresses, so they count as references to neither.
-      const std::uint64_t owned = is_chunk ? block.object_bytes
+      const std::uint64_t owned = is_chunk ? owned_bytes(block)
                                   : first_page_only
                                       ? shape_.block_bytes
                                       : std::max(block.object_bytes, shape_.block_bytes);

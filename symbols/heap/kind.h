@@ -14,8 +14,9 @@ struct Surroundings;
 // One kind of heap: how it is found, and what reports say about every heap of this kind. They ask
 // for a property, never for the kind. The defaults are those of a collector's heap.
 struct Kind {
-  std::string_view name;   // in snapshots: "bdwgc"
-  std::string_view key;    // in JSON, in labels and as the value of --heap: "gc"
+  std::string_view name;  // in snapshots: "bdwgc"
+  // In JSON, in labels and as the value of --heap: "gc". A process has one kind with a key at most.
+  std::string_view key;
   std::string_view owner;  // "the collector"
   // Unreachable objects are freed by a collector. Otherwise the program frees its objects itself,
   // and those that are unreachable have leaked. All private memory is copied for such a heap, which

@@ -34,8 +34,6 @@ constexpr std::array kOthers{
           "its own check for leaks, or a build without it"},
     Other{"ThreadSanitizer", "libtsan", "__tsan_init", "a build without it"},
     Other{"MemorySanitizer", "libmsan", "__msan_init", "a build without it"},
-    Other{"musl's malloc", "ld-musl-", "_dlstart", "a build of the program for glibc"},
-    Other{"musl's malloc", "libc.musl-", "__libc_malloc_impl", "a build of the program for glibc"},
 };
 
 // True for the C library and for the loader, which has a malloc of its own.

@@ -115,7 +115,9 @@ void list_blocks(const Walked& walked, const Account& account, heap::BlockIndex&
     block.object_bytes = chunk.usable();
     block.descriptor = block.object_bytes;
     block.objects = 1;
-    block.flags = heap::kChunk;
+    // The last word has the address of the next chunk's header. malloc's own data has such
+    // addresses, so they count as references to neither.
+    block.flags = heap::kChunk | heap::kSharedEnd;
     index.blocks.push_back(block);
   }
   index.free_bytes = account.free_bytes();

@@ -14,17 +14,6 @@ namespace heapattach::glibc {
 
 namespace {
 
-// The writable memory of the modules.
-std::vector<Range> data_of(const Modules& modules) {
-  std::vector<Range> data;
-  for (const Module& module : modules.all()) {
-    for (const Segment& segment : module.segments()) {
-      if (segment.writable) data.push_back(segment.range);
-    }
-  }
-  return data;
-}
-
 // The writable anonymous memory that is not another heap's. malloc's own records show which parts
 // of the memory below the break are its own.
 std::vector<Range> places_for_chunks(const MemoryMap& map, std::span<const Range> others) {
@@ -85,7 +74,7 @@ std::string Source::module(const Modules& modules) const {
 }
 
 Result<void> Source::check(const Modules& modules, const MemoryReader& memory) const {
-  auto found = check_heap(memory, data_of(modules));
+  auto found = check_heap(memory, heap::data_of(modules));
   if (!found) return explain_missing(modules, std::move(found).error());
   return {};
 }
@@ -94,7 +83,7 @@ Result<void> Source::read(const heap::Copied& copied,
                           const heap::Taken& taken,
                           heap::Contents& contents) {
   const std::vector<Range> anonymous = places_for_chunks(copied.map, taken.blocks);
-  const std::vector<Range> data = data_of(copied.modules);
+  const std::vector<Range> data = heap::data_of(copied.modules);
   const std::vector<RemoteAddr> threads = thread_pointers(copied.threads);
   auto found = read_heap(copied.capture, {data, anonymous, threads, copied.touched, taken.foreign});
   if (!found) return explain_missing(copied.modules, std::move(found).error());

@@ -33,7 +33,9 @@ class Joiner {
     first_.push_back(objects);
     const auto kinds = heap_kinds();
     for (std::size_t i = snapshot_.heaps.size(); i-- > 0;) {
-      const auto kind = std::find(kinds.begin(), kinds.end(), &snapshot_.heaps[i].kind());
+      const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const heap::Kind* one) {
+        return one->key == snapshot_.heaps[i].kind().key;
+      });
       heap_of_.at(static_cast<std::size_t>(kind - kinds.begin()) + 1) = i;
     }
     end_.resize(pieces_.all.size());

@@ -77,7 +77,7 @@ struct Piece {
   bool is_cut = false;  // its last line is incomplete, at the end of the file
 
   // While a piece is read, it is not known which heaps there are: Object::heap is 0 for the first
-  // heap, otherwise 1 + an index of heap_kinds().
+  // heap, otherwise 1 + the index in heap_kinds() of the first kind with its key.
   FlatArray<snapshot::Object> objects;
   std::vector<std::uint32_t> edge_ends;  // by object: the end of its edges
   FlatArray<RawEdge> edges;

@@ -74,7 +74,7 @@ snapshot::Heap* heap_at(std::string_view key, std::vector<snapshot::Heap>& heaps
   if (heaps.empty()) heaps.emplace_back();
   if (is_first) return &(heaps.front() = snapshot::Heap{});
   const auto known = std::find_if(heaps.begin() + 1, heaps.end(),
-                                  [&](const auto& heap) { return &heap.kind() == *kind; });
+                                  [&](const auto& heap) { return heap.kind().key == key; });
   if (known != heaps.end()) return &*known;
   return heaps.size() < snapshot::kMostHeaps ? &heaps.emplace_back() : nullptr;
 }

@@ -48,8 +48,8 @@
 //   the collector included. Garbage of the collector that other memory of the process references
 //   keeps objects of malloc in use. If that garbage is not in the file, such an object has a root
 //   with the symbol "(garbage of the collector)". In a snapshot of malloc's heap alone, the
-//   collector's name is "malloc". `leaked_bytes` of malloc's heap are those of its allocations that
-//   nothing references, which a file with live_only does not list.
+//   collector's name is "malloc", or "musl" of musl's. `leaked_bytes` of malloc's heap are those of
+//   its allocations that nothing references, which a file with live_only does not list.
 // - "marked_conservatively":{"objects":N,"bytes":N} in the first record is the number of
 //   objects that were scanned in full, because they have a mark procedure of the program's own or
 //   their mark descriptor could not be read. They may retain objects that the collector does not.

@@ -19,7 +19,8 @@
 // "fast_bin_bytes", "cache_bytes" and "top_bytes"; "fragmented_bytes" are those between
 // allocations, the same as bin_bytes, and "free_page_bytes" whole pages of these, which
 // malloc_trim(0) can return. "arenas", "mapped_allocations" and "mapped_allocation_bytes" are
-// added. "malloc_heap" has the same of malloc's heap if it was read beside the collector's.
+// added. The free_bytes of musl's malloc are "free_slot_bytes", and it has "groups" instead of
+// arenas. "malloc_heap" has the same of malloc's heap if it was read beside the collector's.
 
 #include <string_view>
 

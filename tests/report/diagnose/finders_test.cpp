@@ -56,7 +56,7 @@ snapshot::HeapAccount malloc_heap(std::uint64_t heap, std::uint64_t free_in_bins
   account.heap = heap;
   account.free = free_in_bins;
   account.live = heap - free_in_bins;
-  account.facts = {{"bin_bytes", "", free_in_bins}};
+  account.facts = {{"arenas", "", 1}, {"fragmented_bytes", "", free_in_bins}};
   return account;
 }
 
@@ -279,6 +279,16 @@ TEST_CASE("a heap is fragmented if half of it is free between allocations, and r
     CHECK(found[0].sentence ==
           "free but kept: 80.0 MiB of the 100.0 MiB in malloc's heap are free; malloc_trim(0) "
           "would return about 70.0 MiB of them to the system");
+  }
+  SUBCASE("musl's malloc has no arenas, and no malloc_trim()") {
+    evidence.heaps[0].facts = {{"fragmented_bytes", "", 80 * kMiB}};
+    const auto found = found_by(find_fragmented, evidence);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].kind == "fragmented");
+    CHECK(found[0].sentence ==
+          "fragmented: 80.0 MiB of the 100.0 MiB in malloc's heap are free, between allocations "
+          "in use");
+    CHECK(found[0].evidence == std::vector<std::string>{"in use: 20.0 MiB"});
   }
   SUBCASE("a file does not show what is resident") {
     evidence.is_live = false;

@@ -15,6 +15,7 @@
 #include "report/format/write/gzip.h"
 #include "report/format/write/json_lines.h"
 #include "symbols/malloc/source.h"
+#include "symbols/musl/source.h"
 #include "symbols/unwind/stack_record.h"
 #include "tests/support/memory_sink.h"
 #include "tests/support/small_snapshot.h"
@@ -228,6 +229,19 @@ TEST_CASE("a snapshot that was read is written again as the same bytes, plain an
   const auto packed = read_text(written(with_every_kind_of_key(), true));
   REQUIRE(packed);
   CHECK(written(*packed) == text);
+}
+
+TEST_CASE("of the kinds of heaps with one key, a snapshot's is the one that it names") {
+  snapshot::Snapshot snapshot = with_every_kind_of_key();
+  snapshot.heaps[1].name = musl::kHeapKind.name;
+  REQUIRE(musl::kHeapKind.key == glibc::kHeapKind.key);
+  const std::string text = written(snapshot);
+  const auto read = read_text(text);
+  REQUIRE(read);
+  REQUIRE(read->heaps.size() == 2);
+  CHECK(&read->heaps[1].kind() == &musl::kHeapKind);
+  CHECK(&read->kind_of(read->objects[0]) == &musl::kHeapKind);
+  CHECK(written(*read) == text);
 }
 
 TEST_CASE("the waits of threads and fibers survive the round trip") {

@@ -1,0 +1,104 @@
+#include "symbols/musl/heap.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace heapattach::musl {
+
+namespace {
+
+using glibc::Words;
+
+// Turns the slots of groups into blocks.
+class Listing {
+ public:
+  Listing(const Words& words, const std::vector<Group>& groups, Heap& heap)
+      : words_(words), groups_(groups), heap_(heap) {}
+
+  void run() {
+    while (next_ < groups_.size()) add_group();
+  }
+
+  // Slots that are in use, but not yet or no longer the program's.
+  std::uint64_t in_change = 0;
+  std::uint64_t overwritten = 0;
+  RemoteAddr first_overwritten;
+
+ private:
+  // Adds the next group, and those that are nested in it, in the order of addresses.
+  void add_group() {
+    const Group& group = groups_[next_++];
+    Account& account = heap_.account;
+    account.groups += 1;
+    account.free_slots += group.free_bytes();
+    if (!group.is_nested) {
+      account.heap += group.bytes;
+      heap_.own.push_back({group.at, group.bytes});
+    }
+    for (unsigned slot = 0; slot < group.slots; ++slot) {
+      const std::uint32_t bit = std::uint32_t{1} << slot;
+      if ((group.nested & bit) != 0) {
+        add_group();  // smaller than the slot, so this ends
+      } else if ((group.in_use & bit) != 0) {
+        add_slot(group, slot);
+      }
+    }
+  }
+
+  void add_slot(const Group& group, unsigned slot) {
+    const auto found = read_slot(words_, group, slot);
+    if (!found) {
+      ++in_change;
+      return;
+    }
+    if (found->is_overwritten && overwritten++ == 0) first_overwritten = found->at;
+    heap::Block& block = heap_.index.blocks.emplace_back();
+    block.start = found->at;
+    block.object_bytes = std::max<std::uint64_t>(found->bytes, 1);
+    block.descriptor = block.object_bytes & ~std::uint64_t{7};
+    block.objects = 1;
+    block.flags = heap::kChunk;
+    if (!group.is_mapped || group.slots != 1) return;
+    heap_.account.mapped += 1;
+    heap_.account.mapped_bytes += group.bytes;
+  }
+
+  const Words& words_;
+  const std::vector<Group>& groups_;
+  Heap& heap_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+Result<Heap> read_heap(const Capture& capture, const Places& places) {
+  const Words words(capture, places.touched);
+  const std::vector<Context> contexts = find_contexts(words, places.module_data);
+  if (contexts.empty()) {
+    return Error{ErrorKind::Unsupported, "the process does not use musl's malloc"};
+  }
+  Groups groups = walk_groups(words, contexts, places.threads);
+  Heap heap;
+  heap.problems = std::move(groups.problems);
+  Listing listing(words, groups.all, heap);
+  listing.run();
+  // A thread changes at most one slot at a time, and frees no more.
+  if (listing.in_change > places.threads) {
+    heap.problems.push_back(
+        fmt::format("{} slots in use contain no allocation", listing.in_change));
+  }
+  if (listing.overwritten > places.threads) {
+    heap.problems.push_back(
+        fmt::format("the ends of {} allocations were overwritten, the first at {:#x}",
+                    listing.overwritten, listing.first_overwritten.value));
+  }
+  for (const Range& area : groups.areas) heap.account.heap += area.bytes;
+  heap.index.free_bytes = heap.account.free_slots;
+  heap.index.used_bytes = heap.account.heap - std::min(heap.account.heap, heap.index.free_bytes);
+  heap.own.insert(heap.own.end(), groups.areas.begin(), groups.areas.end());
+  for (const Context& context : contexts) heap.own.push_back({context.at, Context::kBytes});
+  return heap;
+}
+
+}  // namespace heapattach::musl
