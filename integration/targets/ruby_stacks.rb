@@ -31,6 +31,7 @@ class Worker
 end
 
 reached = Queue.new
+PIPE = IO.pipe  # kept: a collection would close its other end, and end the thread that reads
 THREADS = {
   first: Thread.new { wait_for_both(FIRST, SECOND, reached) },
   second: Thread.new { wait_for_both(SECOND, FIRST, reached) },
@@ -38,7 +39,7 @@ THREADS = {
   queue: Thread.new { Worker.new.defined(Queue.new) },
   full: Thread.new { SizedQueue.new(1).push(1).push(2) },
   condition: Thread.new { Mutex.new.then { |one| one.synchronize { ConditionVariable.new.wait(one) } } },
-  reading: Thread.new { IO.pipe.first.read },
+  reading: Thread.new { PIPE.first.read },
   deep: Thread.new { deep(500) },
   long: Thread.new { long },
   stopped: Thread.new { Worker.of_class },

@@ -37,7 +37,8 @@ def work(state)
     Thread.new { loop { $rounds += 1 } }
     sleep
   when "io"
-    Array.new(4) { Thread.new { IO.pipe.first.read } }.each(&:join)
+    pipes = Array.new(4) { IO.pipe }  # kept: a collection would close the other ends
+    pipes.map { |pipe| Thread.new { pipe.first.read } }.each(&:join)
   when "mutex"
     mutex = Mutex.new
     Thread.new { mutex.synchronize { sleep } }
