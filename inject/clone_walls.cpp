@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <optional>
 
@@ -77,12 +76,14 @@ std::size_t size_of_attributes(std::int64_t version) {
 
 class Closing {
  public:
-  Closing(OwnProcess& own, std::vector<int> beyond, bool uses_landlock)
-      : own_(own), uses_landlock_(uses_landlock) {
+  Closing(OwnProcess& own, std::vector<int> beyond, std::size_t most_written, bool uses_landlock)
+      : own_(own), most_written_(most_written), uses_landlock_(uses_landlock) {
     walls_.rules.beyond = std::move(beyond);
   }
 
   Result<CloneWalls> run() {
+    HA_TRY(limit(RLIMIT_CORE, 0));
+    HA_TRY(limit(RLIMIT_FSIZE, most_written_));
     // A signal to its process group then reaches only itself.
     static_cast<void>(HA_TRY(must("setsid", SYS_setsid, {})));
     HA_TRY(unshare_memory());
@@ -111,6 +112,19 @@ class Closing {
   }
   Result<void> close(std::int64_t descriptor) {
     static_cast<void>(HA_TRY(call(SYS_close, {static_cast<std::uint64_t>(descriptor)})));
+    return {};
+  }
+
+  // Lowers a limit, which may be lower already. The clone does it itself, because only
+  // CAP_SYS_RESOURCE would allow us to change a limit of another user's process.
+  Result<void> limit(__rlimit_resource what, rlim_t most) {
+    const std::uint64_t at = HA_TRY(put(rlimit{}));
+    const auto number = static_cast<std::uint64_t>(what);
+    static_cast<void>(HA_TRY(must("prlimit", SYS_prlimit64, {0, number, 0, at})));
+    const auto present = HA_TRY(own_.memory().read_as<rlimit>(own_.scratch()));
+    const rlim_t bytes = std::min(present.rlim_max, most);
+    static_cast<void>(HA_TRY(put(rlimit{bytes, bytes})));
+    static_cast<void>(HA_TRY(must("prlimit", SYS_prlimit64, {0, number, at, 0})));
     return {};
   }
 
@@ -237,23 +251,10 @@ class Closing {
   }
 
   OwnProcess& own_;
+  const std::size_t most_written_;
   const bool uses_landlock_;
   CloneWalls walls_;
 };
-
-// The target's own limit may be lower already; only a privileged process may raise it.
-Result<void> limit(pid_t pid, __rlimit_resource what, rlim_t most) {
-  const auto set = [&](rlim_t bytes) {
-    const rlimit value{bytes, bytes};
-    return prlimit(pid, what, &value, nullptr) == 0;
-  };
-  if (set(most)) return {};
-  const int failure = errno;
-  rlimit present{};
-  const bool is_lower = prlimit(pid, what, nullptr, &present) == 0 && present.rlim_max < most;
-  if (failure == EPERM && is_lower && set(present.rlim_max)) return {};
-  return os_error("limiting the clone", failure);
-}
 
 }  // namespace
 
@@ -261,9 +262,7 @@ Result<CloneWalls> close_off(OwnProcess& own,
                              std::vector<int> beyond,
                              std::size_t most_written,
                              bool uses_landlock) {
-  HA_TRY(limit(own.process().pid(), RLIMIT_CORE, 0));
-  HA_TRY(limit(own.process().pid(), RLIMIT_FSIZE, most_written));
-  return Closing(own, std::move(beyond), uses_landlock).run();
+  return Closing(own, std::move(beyond), most_written, uses_landlock).run();
 }
 
 }  // namespace heapattach
