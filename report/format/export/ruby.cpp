@@ -23,7 +23,9 @@ namespace {
 
 using snapshot::Snapshot;
 
-constexpr std::uint64_t kClasses = 0xffff'8000'0000'0000;  // no user program has such addresses
+// Above the addresses of programs, which kernels give out below 2^47, and below 2^48, which our own
+// reader accepts.
+constexpr std::uint64_t kClasses = std::uint64_t{1} << 47;
 
 class References {
  public:

@@ -94,7 +94,10 @@ class Reader {
   }
 
   std::uint64_t& number_of(std::string_view key, std::uint64_t& unknown) {
-    if (key == "memsize") return line_.memsize;
+    if (key == "memsize") {
+      line_.has_memsize = true;
+      return line_.memsize;
+    }
     if (key == "slot_size") return line_.slot_size;
     if (key == "length") return line_.length;
     if (key == "line") return line_.line;

@@ -27,6 +27,7 @@ struct Line {
   std::string_view value;      // of a string or symbol
   std::string_view file;       // where it was allocated
   std::string_view edge_name;  // of a shape: its instance variable
+  bool has_memsize = false;
   bool has_value = false;
   bool has_shape = false;
   bool has_parent = false;

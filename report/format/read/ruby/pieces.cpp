@@ -114,6 +114,8 @@ class BlockReader {
     if (piece_.edges.size() > std::numeric_limits<std::uint32_t>::max()) return "too many edges";
     const bool is_class = line_.type == "CLASS";
     if (is_class || line_.type == "MODULE" || line_.type == "ICLASS") add_class();
+    // Ruby writes no size of 0. Our own export does, for types that are no objects of the heap.
+    if (is_class && line_.has_memsize && line_.memsize == 0) return {};
     Identity identity;
     // An imemo or node has other data where objects have their class.
     identity.of_class = line_.type == "IMEMO" || line_.type == "NODE" ? 0 : line_.of_class;
@@ -155,7 +157,8 @@ class BlockReader {
   void add_class() {
     ClassRecord record{line_.address,      line_.superclass,       decoded(line_.name),
                        line_.is_singleton, line_.type == "ICLASS", line_.type == "MODULE"};
-    if (!record.name.empty() && !record.is_singleton) piece_.add_text(record.name);
+    const bool is_object = !line_.has_memsize || line_.memsize != 0;
+    if (is_object && !record.name.empty() && !record.is_singleton) piece_.add_text(record.name);
     piece_.classes.push_back(std::move(record));
   }
 

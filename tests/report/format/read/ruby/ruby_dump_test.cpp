@@ -10,6 +10,7 @@
 
 #include "report/analyze/edge_names.h"
 #include "report/analyze/type_sizes.h"
+#include "report/format/export/formats.h"
 #include "report/format/read/ruby/dump.h"
 #include "report/format/read/ruby/passed.h"
 #include "report/format/write/json_lines.h"
@@ -94,6 +95,20 @@ TEST_CASE("a Ruby object has the class that its dump names, wherever the class i
   REQUIRE(snapshot.roots.size() == 2);
   CHECK(snapshot.roots[0].symbol == "vm");
   CHECK(snapshot.header.runtime == "ruby");
+}
+
+TEST_CASE("our own export in this format is read back with the same counts and references") {
+  const Snapshot first = whole(
+      std::string(kClasses) +
+      R"({"address":"0x7f0100", "type":"OBJECT", "class":"0x7f0028", "references":["0x7f0108"], "memsize":40}
+{"address":"0x7f0108", "type":"STRING", "class":"0x7f0020", "value":"a", "memsize":40}
+)");
+  MemorySink sink;
+  REQUIRE(find_format("ruby")->snapshot(first, sink, {}));
+  const Snapshot again = whole(sink.text);
+  CHECK(counts(again) == counts(first));
+  REQUIRE(again.objects.size() == first.objects.size());
+  CHECK(again.edges.size() == first.edges.size());
 }
 
 TEST_CASE("singleton classes are passed over; anonymous ones are printed as Ruby does") {
