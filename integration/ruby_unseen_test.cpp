@@ -1,5 +1,5 @@
 // Releases of Ruby that nobody has seen yet: the installed one, with another number in a copy of
-// its library. A report is either right, or refused with the release's number.
+// its library. Where its structures have what is found by what references what, not by the number.
 
 #include <optional>
 #include <string>
@@ -79,7 +79,8 @@ class OtherRuby {
   std::optional<ChildProcess> child_;
 };
 
-// The patch release with another last digit, another minor version with a layout, and one without.
+// The patch release with another last digit, another minor version that is known, and one that is
+// not.
 struct Numbers {
   std::string patch, known, unknown;
 };
@@ -99,77 +100,53 @@ void check_copies(const OtherRuby& ruby) {
   CHECK(has(run.output, "  Session\n"));
 }
 
-void check_refused(const OtherRuby& ruby, const std::string& number, const std::string& why) {
-  const std::string refusal =
-      fmt::format("cannot read this Ruby release's heap ({}): {}", number, why);
-  for (const std::string report : {"--count", "--suspects"}) {
-    const ToolRun run = run_tool({report, "--snapshot", "freeze", ruby.pid()});
-    CHECK(run.status == 5);
-    CHECK_MESSAGE(has(run.errors, refusal), run.errors);
-    CHECK(run.output.empty());
-  }
+// The heap and the stacks as they are read from outside.
+void check_outside(const OtherRuby& ruby, const std::string& number) {
+  const ToolRun read = run_tool({"--count", "--snapshot", "freeze", ruby.pid()});
+  CHECK_MESSAGE(read.status == 7, read.errors);
+  CHECK_MESSAGE(has(read.output, "  500 "), read.output);
   const ToolRun stacks = run_tool({"--stacks", ruby.pid()});
-  CHECK(stacks.status == 7);
-  CHECK_MESSAGE(has(stacks.errors, "no Ruby frames: " + refusal), stacks.errors);
-  CHECK_MESSAGE(has(stacks.output, "rb_"), stacks.output);  // functions of C
-  CHECK_FALSE(has(stacks.output, "<main>"));
+  CHECK_MESSAGE(stacks.status == 0, stacks.errors);
+  CHECK_MESSAGE(has(stacks.output, "in <main>"), stacks.output);
   const ToolRun check = run_tool({"--check", ruby.pid()});
-  CHECK(check.status == 0);
-  for (const std::string& part : {"ruby        " + number + " in ", "no freeze   " + refusal + "\n",
-                                  std::string("stacks      do not show Ruby's frames\n")}) {
-    CHECK_MESSAGE(has(check.output, part), check.output);
-  }
+  CHECK(has(check.output, "ruby        " + number + " in "));
+  CHECK(has(check.output, "stacks      show Ruby's frames\n"));
 }
 
 }  // namespace
 
-TEST_CASE("an unknown Ruby release is read correctly or refused with its number") {
+TEST_CASE("a Ruby release with another number is read correctly") {
   if (::access(kRuby, X_OK) != 0) return print_skip("ruby is not installed");
   const Release release = release_of("Ruby", {kRuby, "-v"}, {"3.1.2", "3.1.7", "3.3.8", "3.3.14"});
   const auto library = OtherRuby::library();
   if (!library) return print_skip("Ruby is in no library");
   const Numbers others = numbers_unlike(release.number);
-  SUBCASE("of a minor version that is known") {
-    OtherRuby ruby(*library, release.number, others.patch);
-    check_copies(ruby);
-    const ToolRun read = run_tool({"--count", "--snapshot", "freeze", ruby.pid()});
-    if (!is_refused({"Ruby", others.patch, release.is_tried}, read)) {
-      CHECK_MESSAGE(read.status == 7, read.errors);
-      CHECK(has(read.output, "  500 "));
-      const ToolRun stacks = run_tool({"--stacks", ruby.pid()});
-      CHECK_MESSAGE(stacks.status == 0, stacks.errors);
-      CHECK(has(stacks.output, "in <main>"));
-      const ToolRun check = run_tool({"--check", ruby.pid()});
-      CHECK(has(check.output, "ruby        " + others.patch + " in "));
-      CHECK(has(check.output, "stacks      show Ruby's frames\n"));
-    }
-    ruby.check_unharmed();
+  std::string number = others.patch;
+  SUBCASE("of a minor version that is known") {}
+  SUBCASE("with the structures of another minor version") {
+    number = others.known;
   }
-  SUBCASE("with the layout of another minor version") {
-    OtherRuby ruby(*library, release.number, others.known);
-    check_copies(ruby);
-    check_refused(ruby, others.known, "its virtual machine was not found");
-    ruby.check_unharmed();
+  SUBCASE("of a minor version that is unknown") {
+    number = others.unknown;
   }
-  SUBCASE("of a minor version without a layout") {
-    OtherRuby ruby(*library, release.number, others.unknown);
-    check_copies(ruby);
-    check_refused(ruby, others.unknown, "heapattach supports Ruby 3.1 and 3.3");
-    ruby.check_unharmed();
-  }
-  SUBCASE("and no copy can dump its heap either") {
-    OtherRuby ruby(*library, release.number, others.unknown, "$LOAD_PATH.clear;");
-    const ToolRun run = run_tool({"--count", ruby.pid()});
-    CHECK(run.status == 5);
-    CHECK(run.output.empty());
-    for (const std::string& part :
-         {std::string("Ruby lacks its objspace library"),
-          fmt::format("; from outside: cannot read this Ruby release's heap ({}): ",
-                      others.unknown)}) {
-      CHECK_MESSAGE(has(run.errors, part), run.errors);
-    }
-    ruby.check_unharmed();
-  }
+  OtherRuby ruby(*library, release.number, number);
+  check_copies(ruby);
+  check_outside(ruby, number);
+  ruby.check_unharmed();
+}
+
+TEST_CASE("a Ruby release with another number is read from outside if it lacks a library") {
+  if (::access(kRuby, X_OK) != 0) return print_skip("ruby is not installed");
+  const Release release = release_of("Ruby", {kRuby, "-v"}, {"3.1.2", "3.1.7", "3.3.8", "3.3.14"});
+  const auto library = OtherRuby::library();
+  if (!library) return print_skip("Ruby is in no library");
+  const Numbers others = numbers_unlike(release.number);
+  OtherRuby ruby(*library, release.number, others.unknown, "$LOAD_PATH.clear;");
+  const ToolRun run = run_tool({"--count", ruby.pid()});
+  CHECK_MESSAGE(run.status == 7, run.errors);
+  CHECK_MESSAGE(has(run.output, "  500 "), run.output);
+  CHECK_MESSAGE(has(run.errors, "Ruby lacks its objspace library"), run.errors);
+  ruby.check_unharmed();
 }
 
 }  // namespace heapattach

@@ -102,6 +102,8 @@ Result<void> add_objects(const RubyTarget& target, const Taken& taken, snapshot:
   const ruby::Values values(memory, target.machine->layout->values);
   ruby::ReferenceReader reader(*target.machine, values,
                                [&](ruby::Value value) { return taken.heap->has_object(value); });
+  reader.use(taken.heap->shapes(),
+             [&](ruby::Value value) { return taken.heap->slot_bytes_of(value); });
   ruby::CopiedReferences references{
       reader, ruby::find_roots(*target.machine, target.modules, memory, *taken.heap,
                                words_of(taken), reader)};
@@ -166,8 +168,7 @@ Result<std::unique_ptr<RubyTarget>> RubyTarget::open(const Request& request, Err
 }
 
 bool can_read_ruby_from_outside(const RubyTarget& target, const RubyOptions& options) {
-  return target.machine && !options.with_values && !options.by_line &&
-         (!options.with_edges || target.machine->layout->has_references);
+  return target.machine && !options.with_values && !options.by_line;
 }
 
 Result<void> examine_ruby(const Request& request, bool from_outside, snapshot::Examination& found) {
@@ -215,13 +216,8 @@ Result<snapshot::Snapshot> read_ruby_from_outside(const RubyTarget& target,
   const Request& request = options.request;
   if (!target.machine) return Error{ErrorKind::Unsupported, target.no_machine};
   if (!can_read_ruby_from_outside(target, options)) {
-    const bool lacks_edges = options.with_edges && !target.machine->layout->has_references;
-    return Error{
-        ErrorKind::Unsupported,
-        lacks_edges
-            ? fmt::format("for Ruby {}, a heap that is read from outside gives only --count",
-                          target.ruby.version)
-            : "a Ruby heap that is read from outside has no values and no lines"};
+    return Error{ErrorKind::Unsupported,
+                 "a Ruby heap that is read from outside has no values and no lines"};
   }
   const bool with_edges = options.with_edges;
   const auto captured = std::chrono::system_clock::now();

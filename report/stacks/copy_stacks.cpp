@@ -76,7 +76,12 @@ class Copying {
     if (target_.ruby) {
       // Half of the time: the rest is for the stacks, which no fiber of Ruby's must cost.
       const auto now = Clock::now();
-      held_.ruby = ruby::read_threads(*target_.ruby, target_.memory, target_.ruby_fibers,
+      std::vector<ruby::NativeThread> natives;
+      for (const FrozenThread& thread : threads_) {
+        if (!thread.registers) continue;
+        natives.push_back({thread.registers->thread_pointer.value, thread.tid});
+      }
+      held_.ruby = ruby::read_threads(*target_.ruby, target_.memory, natives, target_.ruby_fibers,
                                       now + (limits_.deadline - now) / 2);
     }
     if (expected != nullptr) return copy_and_check(*expected);

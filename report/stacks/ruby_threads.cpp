@@ -19,7 +19,7 @@ struct Waiting {
   std::string_view words;
   WaitKind kind;
 };
-constexpr std::array<Waiting, 14> kWaiting{{
+constexpr std::array<Waiting, 20> kWaiting{{
     {"Thread::ConditionVariable", "wait", "waits for {}", WaitKind::Condition},
     {"Thread::Queue", "pop", "waits for an item of {}", WaitKind::Receive},
     {"Thread::Queue", "shift", "waits for an item of {}", WaitKind::Receive},
@@ -33,6 +33,12 @@ constexpr std::array<Waiting, 14> kWaiting{{
     {"Thread::Mutex", "sleep", "sleeps, without {}", WaitKind::Sleep},
     {"Kernel", "sleep", "sleeps", WaitKind::Sleep},
     {"Process", "wait", "waits for the end of a process", WaitKind::Process},
+    {"Process", "waitpid", "waits for the end of a process", WaitKind::Process},
+    {"Process", "wait2", "waits for the end of a process", WaitKind::Process},
+    {"Process", "waitpid2", "waits for the end of a process", WaitKind::Process},
+    {"Process", "waitall", "waits for the end of all child processes", WaitKind::Process},
+    {"Process::Status", "wait", "waits for the end of a process", WaitKind::Process},
+    {"Kernel", "system", "waits for the end of a process", WaitKind::Process},
     {"Thread", "stop", "sleeps until another thread wakes it", WaitKind::SleepForever},
 }};
 constexpr std::string_view kHasLock = "has Ruby's lock";
@@ -73,13 +79,16 @@ class Adding {
 
   void add() {
     std::map<pid_t, std::size_t> by_tid;
+    std::map<pid_t, std::size_t> by_native;
     for (std::size_t i = 0; i < report_.threads.size(); ++i) {
       by_tid.emplace(report_.threads[i].tid_in_target, i);
+      by_native.emplace(report_.threads[i].tid, i);
     }
     std::size_t unmatched = 0;
     for (const ruby::Thread& thread : threads_) {
-      const auto found = by_tid.find(thread.tid);
-      const bool is_new = found != by_tid.end() && !report_.threads[found->second].ruby;
+      const auto& known = thread.native ? by_native : by_tid;
+      const auto found = known.find(thread.native.value_or(thread.tid));
+      const bool is_new = found != known.end() && !report_.threads[found->second].ruby;
       seen_.push_back(is_new ? std::optional(found->second) : std::nullopt);
       if (is_new) {
         report_.threads[found->second].ruby.emplace();

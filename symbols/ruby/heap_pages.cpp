@@ -17,7 +17,9 @@ namespace {
 
 constexpr std::uint64_t kMostPages = std::uint64_t{1} << 20;
 constexpr std::uint64_t kSlotBytes = sizeof(Slot);  // the smallest slot; each mark covers one
-constexpr std::uint64_t kMostSlotBytes = 1024;
+constexpr std::uint64_t kLeastSlotBytes = 24;
+constexpr std::uint64_t kMostSlotBytes = 2048;
+constexpr std::uint64_t kListHead = 16;  // the count and the room of a list that has them
 constexpr std::uint64_t kTableInSlot = 24;
 constexpr std::uint64_t kTableBytes = 56;  // of an st_table
 constexpr std::size_t kMostClasses = 1'000'000;
@@ -61,17 +63,22 @@ class Lister {
   Result<void> read_header() {
     const RemoteAddr objspace{machine_.objspace};
     const auto& form = layout_.objspace;
-    const auto flags = HA_TRY(memory_.read_as<std::uint32_t>(objspace + form.flags));
-    list_.is_sweeping = (flags & kMode) == kSweeping;
-    list_.is_collecting = (flags & kDuringCollection) != 0;
+    if (form.flags != 0) {
+      const auto flags = HA_TRY(memory_.read_as<std::uint32_t>(objspace + form.flags));
+      list_.is_sweeping = (flags & kMode) == kSweeping;
+      list_.is_collecting = (flags & kDuringCollection) != 0;
+    }
     const std::uint64_t pages = HA_TRY(count_pages(machine_, memory_));
     sorted_ = HA_TRY(memory_.read_as<std::uint64_t>(objspace + form.sorted));
-    const auto room = HA_TRY(memory_.read_as<std::uint64_t>(objspace + form.sorted_length));
+    const auto room = form.sorted_length == 0
+                          ? pages
+                          : HA_TRY(memory_.read_as<std::uint64_t>(objspace + form.sorted_length));
     lowest_ = HA_TRY(memory_.read_as<std::uint64_t>(objspace + form.range));
     highest_ = HA_TRY(memory_.read_as<std::uint64_t>(objspace + form.range + 8));
     if (room < pages || !is_reference(sorted_) || lowest_ >= highest_) {
       return out_of_order(machine_, "its page list is broken");
     }
+    if (form.list_has_count) sorted_ += kListHead;
     list_.records.resize(pages);
     return memory_.read(RemoteAddr{sorted_}, std::as_writable_bytes(std::span(list_.records)));
   }
@@ -105,8 +112,8 @@ class Lister {
     page.start = RemoteAddr{read_from<std::uint64_t>(record, form.start)};
     const std::uint64_t before = page.start.value % layout_.page_bytes;
     const bool is_size =
-        slot_bytes == kSlotBytes || (layout_.values.is_wide && slot_bytes > 0 &&
-                                     slot_bytes % static_cast<int>(kSlotBytes) == 0 &&
+        slot_bytes == kSlotBytes || (layout_.values.is_wide && slot_bytes % 8 == 0 &&
+                                     slot_bytes >= static_cast<int>(kLeastSlotBytes) &&
                                      slot_bytes <= static_cast<int>(kMostSlotBytes));
     if (!is_size || slots <= 0 || before < 8 || before % 8 != 0) return {};
     page.slots = static_cast<std::uint32_t>(slots);
@@ -116,6 +123,7 @@ class Lister {
         page.start.value < lowest_ || page.start.value >= highest_) {
       return {};
     }
+    if (form.marks == 0) return page;
     page.is_before_sweep = (read_from<std::uint32_t>(record, form.flags) & kBeforeSweep) != 0;
     const std::size_t mark_words = (layout_.page_bytes / kSlotBytes + 63) / 64;
     for (std::size_t word = 0; word < mark_words; ++word) {
@@ -137,8 +145,13 @@ class Lister {
 }  // namespace
 
 Result<std::uint64_t> count_pages(const Machine& machine, const MemoryReader& memory) {
-  const auto pages = HA_TRY(
-      memory.read_as<std::uint64_t>(RemoteAddr{machine.objspace} + machine.layout->objspace.pages));
+  const auto& form = machine.layout->objspace;
+  RemoteAddr count = RemoteAddr{machine.objspace} + form.pages;
+  if (form.list_has_count) {
+    const RemoteAddr list = RemoteAddr{machine.objspace} + form.sorted;
+    count = RemoteAddr{HA_TRY(memory.read_as<std::uint64_t>(list))};
+  }
+  const auto pages = HA_TRY(memory.read_as<std::uint64_t>(count));
   if (pages == 0 || pages > kMostPages)
     return out_of_order(machine, "its page count is implausible");
   return pages;
@@ -186,7 +199,7 @@ std::size_t HeapCopy::bytes_for(const Machine& machine, std::uint64_t pages) {
 Result<void> HeapCopy::copy(const Machine& machine,
                             const MemoryReader& memory,
                             const CopyLimits& limits) {
-  layout_ = machine.layout;
+  layout_ = machine.layout.get();
   PageList list = HA_TRY(list_pages(machine, memory, limits));
   is_sweeping_ = list.is_sweeping;
   is_collecting_ = list.is_collecting;
@@ -245,8 +258,9 @@ Result<void> HeapCopy::survey(const Machine& machine,
       }
       const Value address = page.start.value + std::uint64_t{i} * page.slot_bytes;
       if (kind == Kind::Hash && slot->has(3)) tables.push_back(table_of(address, *slot));
-      const bool has_buffer = kind == Kind::Object && !slot->has(1);
-      if (has_buffer && layout_->values.is_wide && !shapes_.room_of(*slot)) ++unsized_;
+      if (kind == Kind::Object && has_buffer(*slot) && layout_->values.is_wide &&
+          !shapes_.room_of(*slot))
+        ++unsized_;
       const bool is_internal = kind == Kind::Imemo || kind == Kind::Iclass || kind == Kind::Node;
       if (is_internal || slot->of_class() == 0 || slot->of_class() == last) continue;
       last = slot->of_class();
@@ -309,9 +323,17 @@ void HeapCopy::read_tables(const MemoryReader& memory,
 
 std::optional<Slot> HeapCopy::slot_at(const HeapPage& page, std::uint32_t index) const {
   const auto bytes = capture_.bytes_from(page.start + std::uint64_t{index} * page.slot_bytes);
-  if (bytes.size() < kSlotBytes) return std::nullopt;
-  const Slot slot = read_from<Slot>(bytes, 0);
+  if (bytes.size() < page.slot_bytes) return std::nullopt;
+  Slot slot;  // a small slot has fewer words
+  std::memcpy(&slot, bytes.data(), std::min(sizeof slot, bytes.size()));
   return slot.flags() == 0 ? std::nullopt : std::optional(slot);
+}
+
+bool HeapCopy::has_buffer(const Slot& object) const {
+  constexpr unsigned kIsInSlot = 1;
+  if (!layout_->values.has_fields) return !object.has(kIsInSlot);
+  // The first word is a buffer's address, or the first variable, or an object with all of them.
+  return is_reference(object.words[2]) && page_of(object.words[2]) == nullptr;
 }
 
 bool HeapCopy::is_garbage(const HeapPage& page, std::uint32_t index) const {
@@ -334,7 +356,7 @@ std::optional<HeapCopy::Object> HeapCopy::object_at(const HeapPage& page,
 }
 
 std::uint64_t HeapCopy::table_of(Value address, const Slot& slot) const {
-  return layout_->values.is_wide ? address + kTableInSlot : slot.words[2];
+  return layout_->values.hash_in_slot ? address + kTableInSlot : slot.words[2];
 }
 
 std::uint64_t HeapCopy::buffer_bytes(Value address, const Slot& slot) const {
@@ -343,13 +365,14 @@ std::uint64_t HeapCopy::buffer_bytes(Value address, const Slot& slot) const {
   std::uint64_t bytes = 0;
   switch (slot.kind()) {
     case Kind::String:  // not in its slot, shared, or never freed
-      if (slot.has(1) && !slot.has(2) && !slot.has(18)) bytes = words[4] + 1;
+      if (slot.has(1) && !slot.has(layout_->values.shared) && !slot.has(18)) bytes = words[4] + 1;
       break;
     case Kind::Array:
-      if (!slot.has(1) && !slot.has(2) && words[3] < kUsualAddressEnd / 8) bytes = words[3] * 8;
+      if (!slot.has(1) && !slot.has(layout_->values.shared) && words[3] < kUsualAddressEnd / 8)
+        bytes = words[3] * 8;
       break;
     case Kind::Object:
-      if (slot.has(1)) break;
+      if (!has_buffer(slot)) break;
       bytes = (is_wide ? shapes_.room_of(slot).value_or(0) : words[2] & 0xffffffff) * 8;
       break;
     case Kind::Struct:
@@ -363,10 +386,10 @@ std::uint64_t HeapCopy::buffer_bytes(Value address, const Slot& slot) const {
       break;
     case Kind::Hash:
       if (!slot.has(3)) {
-        bytes = !is_wide && words[2] != 0 ? 128 : 0;
+        bytes = !layout_->values.hash_in_slot && words[2] != 0 ? 128 : 0;
       } else if (const auto table = table_bytes_.find(table_of(address, slot));
                  table != table_bytes_.end()) {
-        bytes = is_wide ? table->second - kTableBytes : table->second;
+        bytes = layout_->values.hash_in_slot ? table->second - kTableBytes : table->second;
       }
       break;
     case Kind::Class:
@@ -378,16 +401,28 @@ std::uint64_t HeapCopy::buffer_bytes(Value address, const Slot& slot) const {
   return bytes < kUsualAddressEnd ? bytes : 0;
 }
 
-bool HeapCopy::has_object(Value value) const {
-  if (!is_reference(value)) return false;
+const HeapPage* HeapCopy::page_of(Value value) const {
   const auto after = std::partition_point(pages_.begin(), pages_.end(), [&](const HeapPage& page) {
     return page.start.value <= value;
   });
-  if (after == pages_.begin()) return false;
+  if (after == pages_.begin()) return nullptr;
   const HeapPage& page = *std::prev(after);
   const std::uint64_t offset = value - page.start.value;
-  if (offset % page.slot_bytes != 0 || offset / page.slot_bytes >= page.slots) return false;
-  return object_at(page, static_cast<std::uint32_t>(offset / page.slot_bytes)).has_value();
+  const bool is_slot = offset % page.slot_bytes == 0 && offset / page.slot_bytes < page.slots;
+  return is_slot ? &page : nullptr;
+}
+
+bool HeapCopy::has_object(Value value) const {
+  const HeapPage* const page = is_reference(value) ? page_of(value) : nullptr;
+  if (page == nullptr) return false;
+  return object_at(*page,
+                   static_cast<std::uint32_t>((value - page->start.value) / page->slot_bytes))
+      .has_value();
+}
+
+std::uint64_t HeapCopy::slot_bytes_of(Value value) const {
+  const HeapPage* const page = page_of(value);
+  return page == nullptr ? 0 : page->slot_bytes;
 }
 
 std::optional<std::string> HeapCopy::class_name(Value of_class) const {

@@ -72,11 +72,19 @@ class HeapCopy {
     }
   }
 
+  // The size of the slot at an address; 0 if there is none.
+  [[nodiscard]] std::uint64_t slot_bytes_of(Value value) const;
+  [[nodiscard]] const Shapes& shapes() const { return shapes_; }
   // Whether `value` is the address of an object.
   [[nodiscard]] bool has_object(Value value) const;
   [[nodiscard]] std::size_t page_count() const { return pages_.size(); }
   // The name of an object's class; nothing if the class has no name that can be read.
   [[nodiscard]] std::optional<std::string> class_name(Value of_class) const;
+  // As in Layout::values.
+  [[nodiscard]] bool has_fields() const { return layout_->values.has_fields; }
+  [[nodiscard]] bool is_singleton_class(const Slot& slot) const {
+    return slot.is_singleton_class(layout_->of_class.singleton);
+  }
   // The name of a Data's type, such as "thread".
   [[nodiscard]] std::string data_name(std::uint64_t data_type) const;
   // Whether a collection was running.
@@ -102,6 +110,10 @@ class HeapCopy {
 
   // Returns nothing if the slot is free, garbage or invalid.
   [[nodiscard]] std::optional<Object> object_at(const HeapPage& page, std::uint32_t index) const;
+  // The page with a slot at this address; null if there is none.
+  [[nodiscard]] const HeapPage* page_of(Value value) const;
+  // Whether an Object's variables are in a buffer.
+  [[nodiscard]] bool has_buffer(const Slot& object) const;
   [[nodiscard]] std::optional<Slot> slot_at(const HeapPage& page, std::uint32_t index) const;
   [[nodiscard]] bool is_garbage(const HeapPage& page, std::uint32_t index) const;
   [[nodiscard]] std::uint64_t buffer_bytes(Value address, const Slot& slot) const;

@@ -1,5 +1,7 @@
 #include "symbols/ruby/layout.h"
 
+#include <algorithm>
+
 namespace heapattach::ruby {
 
 namespace {
@@ -32,20 +34,13 @@ constexpr Layout kLayout31{
     .method = {.definition = 16, .owner = 32, .original_id = 32},
     .of_class = {.name = 0, .attached = 0},
     .objspace = {.flags = 16, .sorted = 256, .pages = 264, .sorted_length = 280, .range = 288},
-    .page = {.slot_size = 0,
-             .slots = 2,
-             .free_slots = 4,
-             .flags = 12,
-             .start = 32,
-             .marks = 120,
-             .bytes = 344},
+    .page = {.slot_size = 0, .slots = 2, .flags = 12, .start = 32, .marks = 120, .bytes = 344},
     .shape = {},
     .page_bytes = 16384,
     .line_bytes = 12,
     .last_operator = 169,
     .initialize = 195,
     .values = {},
-    .has_references = true,
 };
 
 // Ruby 3.3 on x86-64 Linux.
@@ -76,27 +71,57 @@ constexpr Layout kLayout33{
     .method = {.definition = 16, .owner = 32, .original_id = 32},
     .of_class = {.name = 152, .attached = 128},
     .objspace = {.flags = 16, .sorted = 1208, .pages = 1216, .sorted_length = 1232, .range = 1240},
-    .page = {.slot_size = 0,
-             .slots = 2,
-             .free_slots = 4,
-             .flags = 12,
-             .start = 32,
-             .marks = 272,
-             .bytes = 480},
-    .shape = {.capacity = 20, .type = 24, .slot_size = 25, .parent = 28, .bytes = 40},
+    .page = {.slot_size = 0, .slots = 2, .flags = 12, .start = 32, .marks = 272, .bytes = 480},
+    .shape = kShapeForms[1],
     .page_bytes = 65536,
     .line_bytes = 12,
     .last_operator = 169,
     .initialize = 196,
-    .values = {.is_wide = true, .array_length = 0x7f, .struct_length = 0x7f},
-    .has_references = false,
+    .values = {.is_wide = true, .hash_in_slot = true, .array_length = 0x7f, .struct_length = 0x7f},
 };
+
+// Ruby 3.2 has the structures of 3.3 for most values, but the threads of 3.1.
+constexpr Layout ruby32() {
+  Layout layout = kLayout33;
+  layout.ractor = kLayout31.ractor;
+  layout.thread = kLayout31.thread;
+  layout.values.hash_in_slot = false;
+  return layout;
+}
+constexpr Layout kLayout32 = ruby32();
+
+constexpr Layout ruby34() {
+  Layout layout = kLayout33;
+  layout.values.shared = 0;
+  return layout;
+}
+constexpr Layout kLayout34 = ruby34();
+
+constexpr Layout ruby40() {
+  Layout layout = kLayout34;
+  layout.values.has_fields = true;
+  return layout;
+}
+constexpr Layout kLayout40 = ruby40();
 
 }  // namespace
 
 const Layout* layout_of(std::string_view version) {
-  if (version.starts_with("3.1.")) return &kLayout31;
-  return version.starts_with("3.3.") ? &kLayout33 : nullptr;
+  if (version.size() < 3 || version[1] != '.') return nullptr;
+  if (version.starts_with("3.0.") || version.starts_with("3.1.")) return &kLayout31;
+  if (version.starts_with("3.2.")) return &kLayout32;
+  if (version.starts_with("3.3.")) return &kLayout33;
+  if (version.starts_with("3.4.")) return &kLayout34;
+  return version.front() >= '3' ? &kLayout40 : nullptr;
+}
+
+std::vector<const Layout*> layouts_for(std::string_view version) {
+  std::vector<const Layout*> layouts;
+  if (const Layout* own = layout_of(version)) {
+    layouts = {own, &kLayout40, &kLayout34, &kLayout33, &kLayout32, &kLayout31};
+    layouts.erase(std::find(layouts.begin() + 1, layouts.end(), own));
+  }
+  return layouts;
 }
 
 }  // namespace heapattach::ruby

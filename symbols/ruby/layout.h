@@ -1,22 +1,38 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace heapattach::ruby {
 
 // Offsets, in bytes, of the members of Ruby's structures that are read from outside. Ruby exports
 // no accessors from which they could be learned, and its debug information is rarely installed. So
-// there is a table per release, which is used only if the process's structures fit it (machine.h).
+// they are found in each process by what references what (fit_heap.h, fit_threads.h). The tables of
+// two releases are where the search begins.
 
 // Differences between releases in how values are stored.
 struct ValueForm {
   // Since 3.2 a slot may be larger and contain what used to be a buffer. A String's length is then
-  // before its bytes in the slot, not in the flags, a Hash's table is in its slot, and the capacity
-  // for an object's variables is in its shape (shapes.h).
+  // before its bytes in the slot, not in the flags, and the capacity for an object's variables is
+  // in its shape (shapes.h).
   bool is_wide = false;
+  bool hash_in_slot = false;       // since 3.3: a Hash's table is in its slot
   std::uint64_t array_length = 3;  // the flags with the length of an Array in a slot
   std::uint64_t struct_length = 3;
+  unsigned shared = 2;  // the user flag of an Array or String whose contents are another's
+  bool has_fields =
+      false;  // since 4.0: the variables of most objects are in an object of their own
+};
+
+// The shape of an object: the names of its variables, each derived from the shape that it had
+// before. Offsets in bytes, and the sizes of numbers.
+struct ShapeForm {
+  std::uint16_t capacity, capacity_bytes, type, parent, index, index_bytes, bytes;
+  std::uint32_t number = ~std::uint32_t{0};  // the bits of a shape's number; others are flags
+  std::uint32_t complex_flag = 0;            // the flag of a number: the variables are in a table
+  std::uint8_t complex_type = 0xff;          // or the type for that
 };
 
 struct Layout {
@@ -50,28 +66,70 @@ struct Layout {
   // own.
   struct {
     std::uint16_t name, attached;
+    std::uint16_t superclass = 16;
+    std::uint8_t singleton = 0;  // the user flag of a singleton class
   } of_class;
+  // rb_objspace_t. Of the offsets, `flags` and `sorted_length` are 0 if they are not known. If
+  // `list_has_count`, the list of pages begins with its length and capacity.
   struct {
     std::uint16_t flags, sorted, pages, sorted_length, range;
-  } objspace;  // rb_objspace_t
+    bool list_has_count = false;
+  } objspace;
   struct {
-    std::uint16_t slot_size, slots, free_slots, flags, start, marks, bytes;
-  } page;  // struct heap_page
-  // The shape of an object; all 0 if the release has no shapes.
-  struct {
-    std::uint16_t capacity, type, slot_size, parent, bytes;
-  } shape;                                  // rb_shape_t
+    std::uint16_t slot_size, slots, flags, start, marks, bytes;
+  } page;                                   // struct heap_page
+  ShapeForm shape;                          // rb_shape_t; all 0 if there are no shapes
   std::uint64_t page_bytes;                 // size and alignment of a page's memory
   std::uint16_t line_bytes;                 // size of struct iseq_insn_info_entry
   std::uint32_t last_operator, initialize;  // tLAST_OP_ID, and tInitialize, which all programs have
   ValueForm values;
-  bool has_references;  // references.h can read what objects reference
 };
 
-// Null if the release is unknown. `version` is like "3.1.2".
+// The table in which the search for a release's offsets begins; null for releases before 3.0.
+// `version` is like "3.1.2".
 [[nodiscard]] const Layout* layout_of(std::string_view version);
+// That one, and then those of other releases, which an unknown release may resemble more.
+[[nodiscard]] std::vector<const Layout*> layouts_for(std::string_view version);
 
-// The releases with a layout, for messages.
-inline constexpr std::string_view kKnownReleases = "3.1 and 3.3";
+// The forms of shapes: of 3.2, of 3.3 and 3.4, of 4.0, and later.
+inline constexpr std::array<ShapeForm, 4> kShapeForms{{
+    {.capacity = 20,
+     .capacity_bytes = 4,
+     .type = 24,
+     .parent = 28,
+     .index = 16,
+     .index_bytes = 4,
+     .bytes = 32,
+     .complex_type = 6},
+    {.capacity = 20,
+     .capacity_bytes = 4,
+     .type = 24,
+     .parent = 28,
+     .index = 16,
+     .index_bytes = 4,
+     .bytes = 40,
+     .complex_type = 4},
+    {.capacity = 30,
+     .capacity_bytes = 2,
+     .type = 32,
+     .parent = 24,
+     .index = 28,
+     .index_bytes = 2,
+     .bytes = 40,
+     .number = 0x7ffff,
+     .complex_flag = 1U << 24},
+    {.capacity = 25,
+     .capacity_bytes = 1,
+     .type = 26,
+     .parent = 20,
+     .index = 24,
+     .index_bytes = 1,
+     .bytes = 32,
+     .number = 0x7ffff,
+     .complex_flag = 1U << 26},
+}};
+
+// For messages.
+inline constexpr std::string_view kReadableReleases = "3.0 or later";
 
 }  // namespace heapattach::ruby

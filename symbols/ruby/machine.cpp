@@ -1,5 +1,6 @@
 #include "symbols/ruby/machine.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -7,7 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "symbols/ruby/object_space.h"
+#include "symbols/ruby/arch/collector_flags.h"
+#include "symbols/ruby/fit_heap.h"
+#include "symbols/ruby/fit_threads.h"
+#include "symbols/ruby/heap_pages.h"
 #include "symbols/ruby/shapes.h"
 
 namespace heapattach::ruby {
@@ -15,11 +19,12 @@ namespace heapattach::ruby {
 namespace {
 
 // Ruby's variables for core classes, and the classes' names.
-constexpr std::array<std::pair<const char*, const char*>, 6> kCoreClasses{
+constexpr std::array<std::pair<const char*, const char*>, 7> kCoreClasses{
     {{"rb_cObject", "Object"},
      {"rb_cString", "String"},
      {"rb_cArray", "Array"},
      {"rb_cModule", "Module"},
+     {"rb_cClass", "Class"},
      {"rb_mKernel", "Kernel"},
      {"rb_cThread", "Thread"}}};
 
@@ -42,8 +47,19 @@ std::vector<Values::Entry> variables_of(const Values& values, Value of_class) {
 std::optional<std::string> name_in(const Values& values, Value names, std::uint64_t serial) {
   const auto group = values.element(names, serial / kNamesTogether);
   if (!group) return std::nullopt;
-  const auto text = values.element(*group, serial % kNamesTogether * 2);
-  return text ? values.text(*text) : std::nullopt;
+  const std::uint64_t index = serial % kNamesTogether;
+  if (const auto text = values.element(*group, index * 2)) return values.text(*text);
+  // Since 4.1 a group is a structure: a count, the room, and pairs of a Symbol and a String.
+  constexpr std::uint64_t kHead = 16;
+  constexpr std::uint64_t kPair = 16;
+  const auto slot = values.slot(*group);
+  if (!slot || slot->kind() != Kind::Data || !is_reference(slot->data(*group))) return std::nullopt;
+  const std::uint64_t pair = slot->data(*group) + kHead + index * kPair;
+  for (const std::uint64_t at : {pair, pair + 8}) {
+    auto text = values.text(values.word(at).value_or(0));
+    if (text) return text;
+  }
+  return std::nullopt;
 }
 
 // The serial number in a name's ID, above the four bits that say what the name is for.
@@ -56,14 +72,16 @@ class Finder {
   Finder(const Modules& modules,
          const MemoryReader& memory,
          const Layout& layout,
-         std::string release)
-      : modules_(modules), values_(memory, layout.values) {
-    machine_.layout = &layout;
-    machine_.release = std::move(release);
+         const Interpreter& interpreter)
+      : modules_(modules),
+        values_(memory, layout.values),
+        interpreter_(interpreter),
+        layout_(std::make_shared<Layout>(layout)) {
+    machine_.layout = layout_;
+    machine_.release = interpreter.version;
   }
 
   Result<Machine> find() && {
-    if (!find_vm()) return wrong("its virtual machine was not found");
     HA_TRY(find_heap());
     if (!find_class_path()) return wrong("its classes have no names");
     if (!find_names()) return wrong("its table of names was not found");
@@ -73,6 +91,10 @@ class Finder {
       if (name(next) == "__tmp_classpath__") machine_.temporary_path = next;
     }
     if (const auto bad = wrong_class()) return wrong(*bad);
+    machine_.no_threads = fit_threads(values_, machine_.vm, *layout_);
+    if (machine_.no_threads.empty()) {
+      machine_.no_threads = fit_code(values_, machine_.vm, some_code(), *layout_);
+    }
     if (machine_.layout->shape.bytes != 0) find_shapes();
     return machine_;
   }
@@ -91,24 +113,28 @@ class Finder {
     return {ErrorKind::Unsupported, cannot_read("heap", machine_.release, why)};
   }
 
-  // Retries, because Ruby may be growing the page list at this moment.
   Result<void> find_heap() {
-    std::vector<Value> classes;
     for (const auto& one : kCoreClasses) {
       const auto found = variable(one.first);
       if (!found || !is_reference(*found))
         return wrong(fmt::format("{} was not found", one.second));
-      classes.push_back(*found);
+      classes_.push_back(*found);
     }
+    if (!fit_pages(values_, classes_, *layout_))
+      return wrong("the pages of its core classes do not fit");
+    // Ruby may be growing the list of pages at this moment.
     constexpr int kMostTries = 5;
-    for (int tries = 1;; ++tries) {
-      const auto found =
-          find_object_space(*machine_.layout, values_.memory(), machine_.vm, classes);
-      if (!found && tries < kMostTries) continue;
-      if (!found) return wrong(found.error().message());
-      machine_.objspace = *found;
-      return {};
+    std::optional<ListPlace> list;
+    for (int tries = 0; tries < kMostTries && !list; ++tries) {
+      list = find_page_list(values_, *layout_, classes_);
     }
+    if (!list) return wrong("the list of its pages was not found");
+    if (!find_vm()) return wrong("its virtual machine was not found");
+    const CollectorFlags code = find_collector_flags(values_.memory(), interpreter_.is_collecting);
+    machine_.objspace = fit_object_space(values_, machine_.vm, *list, code.object_space, *layout_);
+    if (machine_.objspace == 0) return wrong("its virtual machine has no object space");
+    layout_->objspace.flags = code.flags;
+    return {};
   }
 
   bool find_vm() {
@@ -119,20 +145,37 @@ class Finder {
   }
 
   bool is_vm(std::uint64_t vm) {
-    const Layout& layout = *machine_.layout;
-    if (!is_reference(vm)) return false;
+    if (!fit_machine(values_, vm, *layout_)) return false;
     machine_.vm = vm;
-    const auto thread = values_.word(vm + layout.vm.main_thread);
-    if (!thread || !is_reference(*thread)) return false;
-    const auto context = values_.word(*thread + layout.thread.context);
-    if (!context || !is_reference(*context)) return false;
-    return values_.word(*thread + layout.thread.vm) == vm &&
-           values_.word(*context + layout.context.thread) == *thread;
+    return true;
+  }
+
+  // Some code objects, from the pages of the core classes and those after them.
+  [[nodiscard]] std::vector<Value> some_code() const {
+    constexpr std::size_t kEnough = 12;
+    constexpr std::size_t kMostPages = 400;
+    constexpr unsigned kCode = 7;
+    std::vector<Value> found;
+    const auto list = list_pages(machine_, values_.memory(), {});
+    if (!list) return found;
+    for (std::size_t i = 0; i < std::min(list->pages.size(), kMostPages); ++i) {
+      const HeapPage& page = list->pages[i];
+      const std::uint64_t bytes = std::uint64_t{page.slots} * page.slot_bytes;
+      const auto words = values_.words_in({page.start, bytes});
+      for (std::uint64_t at = 0; at < bytes && found.size() < kEnough; at += page.slot_bytes) {
+        const std::uint64_t flags = words[at / 8];
+        const bool is_code = (flags & 0x1f) == static_cast<unsigned>(Kind::Imemo) &&
+                             (flags >> 12 & 0xf) == kCode && is_reference(words[at / 8 + 2]);
+        if (is_code) found.push_back(page.start.value + at);
+      }
+    }
+    return found;
   }
 
   // Finds the only variable of Object that is the text "Object", in releases that keep it there.
   bool find_class_path() {
-    if (machine_.layout->of_class.name != 0) return true;
+    if (!fit_classes(values_, named_classes(), *layout_)) return false;
+    if (layout_->of_class.name != 0) return true;
     const auto object = variable("rb_cObject");
     const auto slot = object ? values_.slot(*object) : std::nullopt;
     if (!slot || slot->kind() != Kind::Class) return false;
@@ -145,6 +188,20 @@ class Finder {
     return machine_.class_path != 0;
   }
 
+  // The core classes, with the superclasses that they have in every program.
+  [[nodiscard]] std::vector<NamedClass> named_classes() const {
+    std::vector<NamedClass> named;
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+      named.push_back({classes_[i], kCoreClasses[i].second, 0});
+    }
+    const Value object = classes_.front();
+    for (NamedClass& one : named) {
+      if (one.name == "Module" || one.name == "Thread") one.superclass = object;
+      if (one.name == "Class") one.superclass = variable("rb_cModule").value_or(0);
+    }
+    return named;
+  }
+
   // Finds a variable that is not exported in the interpreter's data: {last_id, str_sym, ids, …}.
   bool find_names() {
     return any_word([&](const std::vector<std::uint64_t>& words, std::size_t i) {
@@ -154,12 +211,24 @@ class Finder {
     });
   }
 
-  // Finds the shapes' variable, which is not exported either. Without it, some sizes are unknown.
+  // Finds the shapes, which a variable references that is not exported, or a structure that one
+  // references. Without them, some sizes and names are unknown.
   void find_shapes() {
+    const NameReader names(machine_, values_);
+    const auto are_at = [&](std::uint64_t at) {
+      constexpr std::uint64_t kAligned = 4096;
+      if (!is_reference(at) || at % kAligned != 0) return false;
+      for (const ShapeForm& form : kShapeForms) {
+        if (!Shapes::are_at(form, values_, names, at)) continue;
+        layout_->shape = form;
+        machine_.shapes = at;
+        return true;
+      }
+      return false;
+    };
     any_word([&](const std::vector<std::uint64_t>& words, std::size_t i) {
-      if (!Shapes::are_at(*machine_.layout, values_, words[i])) return false;
-      machine_.shapes = words[i];
-      return true;
+      if (!is_reference(words[i])) return false;
+      return are_at(words[i]) || are_at(values_.word(words[i]).value_or(0));
     });
   }
 
@@ -180,13 +249,19 @@ class Finder {
   }
 
   bool are_names(std::uint64_t last, std::uint64_t table, Value names) const {
-    const std::uint64_t serial = machine_.layout->initialize;
-    if (last < serial || last > kMostNames || !is_reference(table) || !is_reference(names)) {
+    constexpr std::uint64_t kLeast = 150;
+    if (last < kLeast || last > kMostNames || !is_reference(table) || !is_reference(names)) {
       return false;
     }
     const auto groups = values_.elements(names);
-    return groups && groups->count > last / kNamesTogether &&
-           name_in(values_, names, serial) == "initialize";
+    if (!groups || groups->count <= (last - 1) / kNamesTogether) return false;
+    const std::uint64_t usual = machine_.layout->initialize;
+    if (name_in(values_, names, usual) == "initialize") return true;
+    // Each release has more names before it.
+    for (std::uint64_t serial = kLeast; serial < std::min(last, kNamesTogether); ++serial) {
+      if (name_in(values_, names, serial) == "initialize") return true;
+    }
+    return false;
   }
 
   // The first core class whose name is wrong; nothing if all are right.
@@ -201,6 +276,9 @@ class Finder {
 
   const Modules& modules_;
   Values values_;
+  const Interpreter& interpreter_;
+  std::shared_ptr<Layout> layout_;  // the machine's
+  std::vector<Value> classes_;      // as kCoreClasses
   Machine machine_;
 };
 
@@ -209,13 +287,16 @@ class Finder {
 Result<Machine> find_machine(const Modules& modules,
                              const MemoryReader& memory,
                              const Interpreter& interpreter) {
-  const Layout* const layout = layout_of(interpreter.version);
-  if (layout == nullptr) {
-    return Error{ErrorKind::Unsupported,
-                 cannot_read("heap", interpreter.version,
-                             fmt::format("heapattach supports Ruby {}", kKnownReleases))};
+  std::optional<Error> first;  // of the release's own layout
+  for (const Layout* layout : layouts_for(interpreter.version)) {
+    auto found = Finder(modules, memory, *layout, interpreter).find();
+    if (found) return found;
+    if (!first) first = std::move(found).error();
   }
-  return Finder(modules, memory, *layout, interpreter.version).find();
+  if (first) return *std::move(first);
+  return Error{ErrorKind::Unsupported,
+               cannot_read("heap", interpreter.version,
+                           fmt::format("heapattach reads Ruby {}", kReadableReleases))};
 }
 
 std::string cannot_read(std::string_view what, std::string_view release, std::string_view why) {
@@ -236,11 +317,12 @@ std::optional<std::string> NameReader::find_class_name(Value of_class) const {
     if (!slot) return std::nullopt;
     const Kind kind = slot->kind();
     if (kind != Kind::Class && kind != Kind::Module && kind != Kind::Iclass) return std::nullopt;
-    if (kind == Kind::Iclass || slot->is_singleton_class()) {
-      of_class = slot->words[2];
+    const auto& form = machine_.layout->of_class;
+    if (kind == Kind::Iclass || slot->is_singleton_class(form.singleton)) {
+      of_class = values_.word(of_class + form.superclass).value_or(0);
       continue;
     }
-    if (const auto in_class = machine_.layout->of_class.name; in_class != 0) {
+    if (const auto in_class = form.name; in_class != 0) {
       auto name = values_.text(values_.word(of_class + in_class).value_or(0));
       if (name) return name;
     }
@@ -259,7 +341,9 @@ std::optional<std::string> NameReader::find_class_name(Value of_class) const {
 
 std::optional<std::string> NameReader::owner_name(Value of_class) {
   const auto slot = values_.slot(of_class);
-  if (!slot || !slot->is_singleton_class()) return class_name(of_class);
+  if (!slot || !slot->is_singleton_class(machine_.layout->of_class.singleton)) {
+    return class_name(of_class);
+  }
   if (const auto in_class = machine_.layout->of_class.attached; in_class != 0) {
     return class_name(values_.word(of_class + in_class).value_or(0));
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,22 +15,23 @@ namespace heapattach::ruby {
 
 // The interpreter's virtual machine in memory, and what is needed to name classes and methods.
 struct Machine {
-  const Layout* layout = nullptr;  // never null once found
-  std::string release;             // "3.1.2"
+  std::shared_ptr<const Layout> layout;  // never null once found
+  std::string release;                   // "3.1.2"
   std::uint64_t vm = 0;
   std::uint64_t objspace = 0;
-  std::uint64_t shapes = 0;  // the tree of objects' shapes; 0 if it was not found
+  std::uint64_t shapes = 0;  // the array of objects' shapes; 0 if it was not found
   Value names = 0;           // the array of all names, by the serial numbers of their IDs
   Id class_path = 0;         // __classpath__: the name of a class, in its table of variables; 0: it
                              // is in the class
   Id temporary_path = 0;     // __tmp_classpath__; 0: not known
   Id attached = 0;           // __attached__: what a singleton class is of; 0: not known
+  std::string no_threads;    // why its threads cannot be read; empty: they can
 };
 
-// Finds the machine by exported variables, and checks the layout against facts about any Ruby:
-// threads and their contexts reference each other, the heap contains the core classes with their
-// names, and "initialize" is the name of its ID. Fails with Unsupported if there is no layout for
-// the release, or it does not fit; the message says which.
+// Finds the machine and its layout by exported variables and by facts about any Ruby: the core
+// classes are on pages that reference their records, threads and their contexts reference each
+// other, classes have the names that all programs know, and "initialize" is among the names. Fails
+// with Unsupported, with what did not fit, if the heap cannot be read.
 Result<Machine> find_machine(const Modules& modules,
                              const MemoryReader& memory,
                              const Interpreter& interpreter);

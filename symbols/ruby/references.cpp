@@ -56,20 +56,34 @@ Extent ReferenceReader::read(Value at, const Slot& slot, List& into) {
   has_failed_ = false;
   const auto& words = slot.words;
   Extent extent = Extent::Whole;
+  const bool is_wide = machine_.layout->values.is_wide;
   switch (slot.kind()) {
-    case Kind::Object: object(at, slot, into); break;
+    case Kind::Object:
+      if (is_wide) {
+        extent = shaped(at, slot, into);
+      } else {
+        object(at, slot, into);
+      }
+      break;
     case Kind::Class:
     case Kind::Module:
-    case Kind::Iclass: module(slot, into); break;
+    case Kind::Iclass:
+      if (is_wide) {
+        wide_module(at, slot, into);
+      } else {
+        module(slot, into);
+      }
+      break;
     case Kind::Array: array(at, slot, into); break;
-    case Kind::Hash: hash(slot, into); break;
+    case Kind::Hash: hash(at, slot, into); break;
     case Kind::Struct: structure(at, slot, into); break;
     case Kind::String:
-      if (slot.has(1) && slot.has(2)) add(words[4], "shared", into);
+      if (slot.has(1) && slot.has(machine_.layout->values.shared)) add(words[4], "shared", into);
       break;
     case Kind::Regexp: add(words[3], "source", into); break;
     case Kind::Match:
-      add(words[4], "regexp", into);
+      // Since 3.3 the match itself is in the slot, and the expression before it.
+      add(is_object_(words[4]) ? words[4] : words[3], "regexp", into);
       add(words[2], "string", into);
       break;
     case Kind::Rational:
@@ -105,7 +119,8 @@ const std::vector<std::string_view>& ReferenceReader::variables_of(Value of_clas
   for (int i = 0; i < 64; ++i) {
     const auto slot = values_.slot(of_class);
     if (!slot || slot->kind() == Kind::Module) return at->second;
-    if (slot->kind() == Kind::Class && !slot->is_singleton_class()) {
+    if (slot->kind() == Kind::Class &&
+        !slot->is_singleton_class(machine_.layout->of_class.singleton)) {
       const auto table = values_.word(slot->words[3] + kVariableIndexes);
       std::vector<std::string_view>& names = at->second;
       for (const Values::Entry& entry : values_.entries(table.value_or(0))) {
@@ -140,12 +155,11 @@ const std::vector<std::string_view>& ReferenceReader::members_of(Value of_class)
   for (int i = 0; i < 64; ++i) {
     const auto slot = values_.slot(of_class);
     if (!slot || slot->kind() != Kind::Class) break;
-    const auto table = values_.word(slot->words[3] + kVariables);
-    for (const Values::Entry& entry : values_.entries(table.value_or(0))) {
-      if (name_of(entry.key) != "__members__") continue;
-      const auto all = values_.elements(entry.value);
+    for (const Reference& one : variables_of_module(of_class, *slot)) {
+      if (one.name != "__members__") continue;
+      const auto all = values_.elements(one.to);
       for (std::uint64_t m = 0; all && m < std::min<std::uint64_t>(all->count, 4096); ++m) {
-        const Value symbol = values_.element(entry.value, m).value_or(0);
+        const Value symbol = values_.element(one.to, m).value_or(0);
         members_[of_class].push_back((symbol & 0xff) == 0x0c ? name_of(symbol >> 8) : "");
       }
       if (auto& found = members_[of_class]; !found.empty()) {
@@ -153,9 +167,22 @@ const std::vector<std::string_view>& ReferenceReader::members_of(Value of_class)
         return members_.insert_or_assign(of_class, std::move(names)).first->second;
       }
     }
-    of_class = slot->words[2];
+    of_class = values_.word(of_class + machine_.layout->of_class.superclass).value_or(0);
   }
   return members_[of_class];
+}
+
+std::vector<Reference> ReferenceReader::variables_of_module(Value at, const Slot& slot) {
+  List found;
+  if (machine_.layout->values.is_wide) {
+    wide_module(at, slot, found);
+    return found;
+  }
+  const auto table = values_.word(slot.words[3] + kVariables);
+  for (const Values::Entry& entry : values_.entries(table.value_or(0))) {
+    found.push_back({entry.value, name_of(entry.key)});
+  }
+  return found;
 }
 
 void ReferenceReader::structure(Value at, const Slot& slot, List& into) {
@@ -172,7 +199,7 @@ void ReferenceReader::structure(Value at, const Slot& slot, List& into) {
 }
 
 void ReferenceReader::array(Value at, const Slot& slot, List& into) {
-  if (!slot.has(1) && slot.has(2)) {
+  if (!slot.has(1) && slot.has(machine_.layout->values.shared)) {
     add(slot.words[3], "shared", into);
     return;
   }
@@ -189,27 +216,33 @@ void ReferenceReader::array(Value at, const Slot& slot, List& into) {
   for (const Value element : elements) into.push_back({element, {}});
 }
 
-void ReferenceReader::hash(const Slot& slot, List& into) {
+void ReferenceReader::hash(Value at, const Slot& slot, List& into) {
   constexpr unsigned kHasTable = 3;
+  constexpr std::uint64_t kTableInSlot = 24;
+  constexpr std::uint64_t kHints = 8;  // before the pairs in a slot
+  const bool in_slot = machine_.layout->values.hash_in_slot;
+  const bool has_hints = machine_.layout->values.is_wide;
+  const std::uint64_t pairs =
+      (in_slot ? at + kTableInSlot : slot.words[2]) + (has_hints ? kHints : 0);
   if (slot.has(kHasTable)) {
-    const auto table = values_.table(slot.words[2]);
+    const auto table = values_.table(in_slot ? at + kTableInSlot : slot.words[2]);
     if (!table) return fail();
     for (const Values::Entry& entry : *table) {
       add(entry.key, "key", into);
       add(entry.value, "value", into);
     }
-  } else if (slot.words[2] != 0) {
+  } else if (in_slot || slot.words[2] != 0) {
     const std::uint64_t bound = slot.flags() >> 20 & 0xf;
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(bound, 8); ++i) {
-      constexpr Value kUndefined = 0x34;
-      const auto key = values_.word(slot.words[2] + i * 16);
-      const auto value = values_.word(slot.words[2] + i * 16 + 8);
-      if (!key || !value || *key == kUndefined) continue;
+      const Value undefined = has_hints ? 0x24 : 0x34;
+      const auto key = values_.word(pairs + i * 16);
+      const auto value = values_.word(pairs + i * 16 + 8);
+      if (!key || !value || *key == undefined) continue;
       add(*key, "key", into);
       add(*value, "value", into);
     }
   }
-  add(slot.words[3], "default", into);
+  add(slot.words[in_slot ? 2 : 3], "default", into);
 }
 
 void ReferenceReader::words(std::uint64_t from,
@@ -250,8 +283,16 @@ void ReferenceReader::find_generic_variables(const std::vector<std::uint64_t>& t
 void ReferenceReader::generic(Value at, const Slot& slot, List& into) {
   const auto found = generic_.find(at);
   if (found == generic_.end()) return;
+  if (is_object_(found->second)) {
+    add(found->second, "fields", into);
+    return;
+  }
   const auto count = values_.as<std::uint32_t>(found->second);
   if (!count || *count > 65536) return;
+  if (machine_.layout->values.is_wide) {
+    variables(slot, found->second + 8, std::uint64_t{*count} * 8, into);
+    return;
+  }
   const auto& names = variables_of(slot.of_class());
   for (std::uint64_t i = 0; i < *count; ++i) {
     const auto value = values_.word(found->second + 8 + i * 8);

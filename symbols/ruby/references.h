@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "symbols/ruby/machine.h"
+#include "symbols/ruby/shapes.h"
 
 // Reads the references of Ruby's objects, by Ruby's own rules for marking. Runs no code in the
 // process.
@@ -35,6 +36,11 @@ class ReferenceReader {
   ReferenceReader(const Machine& machine,
                   const Values& values,
                   std::function<bool(Value)> is_object);
+  // The shapes of objects, and the size of the slot at an address: since 3.2 both are needed.
+  void use(Shapes shapes, std::function<std::uint64_t(Value)> slot_bytes) {
+    shapes_ = std::move(shapes);
+    slot_bytes_ = std::move(slot_bytes);
+  }
 
   // Replaces the contents of `into` by the references of the object in this slot, except its class.
   Extent read(Value at, const Slot& slot, std::vector<Reference>& into);
@@ -72,11 +78,26 @@ class ReferenceReader {
   void object(Value at, const Slot& slot, List& into);
   void structure(Value at, const Slot& slot, List& into);
   void array(Value at, const Slot& slot, List& into);
-  void hash(const Slot& slot, List& into);
+  void hash(Value at, const Slot& slot, List& into);
   void module(const Slot& slot, List& into);
   void methods(std::uint64_t table, List& into);
   void caches(std::uint64_t table, List& into);
   Extent internal(Value at, const Slot& slot, List& into);
+  // Objects of 3.2 and later, whose variables have the names of their shape.
+  Extent shaped(Value at, const Slot& slot, List& into);
+  Extent variables(const Slot& owner, std::uint64_t from, std::uint64_t bytes, List& into);
+  // The size of an object's slot, without its first bytes.
+  [[nodiscard]] std::uint64_t bytes_behind(Value at, std::uint64_t head) const {
+    const std::uint64_t bytes = slot_bytes_(at);
+    return bytes > head ? bytes - head : 0;
+  }
+  std::vector<Reference> variables_of_module(Value at, const Slot& slot);
+  void wide_module(Value at, const Slot& slot, List& into);
+  void part_of_module(Value part, std::uint64_t offset, List& into);
+  void buffer_of_module(const Slot& slot, std::uint64_t buffer, List& into);
+  bool named_table(std::uint64_t table, List& into);
+  void fields(Value object, List& into);
+  void blocks_of(std::uint64_t from, std::uint64_t bytes, std::string_view name, List& into);
   void environment(const Slot& slot, List& into);
   void method(const Slot& slot, List& into);
   void code(const Slot& slot, List& into);
@@ -104,6 +125,8 @@ class ReferenceReader {
   std::unordered_map<Value, std::vector<std::string_view>> variables_;
   std::unordered_map<Value, std::vector<std::string_view>> members_;
   std::unordered_map<Value, std::uint64_t> generic_;  // by object
+  Shapes shapes_;
+  std::function<std::uint64_t(Value)> slot_bytes_ = [](Value) { return sizeof(Slot); };
   bool has_failed_ = false;
 };
 

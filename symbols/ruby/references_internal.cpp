@@ -122,7 +122,16 @@ void ReferenceReader::caches(std::uint64_t table, List& into) {
 
 Extent ReferenceReader::internal(Value at, const Slot& slot, List& into) {
   const auto& words = slot.words;
-  switch (static_cast<Internal>(slot.flags() >> 12 & 0xf)) {
+  const unsigned number = slot.flags() >> 12 & 0xf;
+  // Later kinds have other numbers since 3.2.
+  constexpr unsigned kCommon = 8;
+  constexpr unsigned kFields = 13;
+  if (machine_.layout->values.is_wide && number > kCommon) {
+    if (machine_.layout->values.has_fields && number == kFields) return shaped(at, slot, into);
+    this->words(at + 8, bytes_behind(at, 8), "internal", into);
+    return Extent::Words;
+  }
+  switch (static_cast<Internal>(number)) {
     case Internal::Environment: environment(slot, into); return Extent::Whole;
     case Internal::Scope:
       add(words[2], "class", into);
@@ -171,8 +180,12 @@ void ReferenceReader::environment(const Slot& slot, List& into) {
   std::uint64_t names = 0;
   std::uint64_t named = 0;
   if (const auto iseq = values_.slot(code)) {
-    names = values_.word(iseq->words[2] + kLocals).value_or(0);
-    named = values_.as<std::uint32_t>(iseq->words[2] + kLocalCount).value_or(0);
+    constexpr std::uint64_t kSpecial = 3;  // values of an environment that are no variables
+    const bool is_wide = machine_.layout->values.is_wide;
+    const std::uint64_t behind_lines = machine_.layout->code.line_index + 8U;
+    names = values_.word(iseq->words[2] + (is_wide ? behind_lines : kLocals)).value_or(0);
+    named = is_wide ? count - std::min(count, kSpecial)
+                    : values_.as<std::uint32_t>(iseq->words[2] + kLocalCount).value_or(0);
   }
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto value = values_.word(from + i * 8);
@@ -224,11 +237,16 @@ void ReferenceReader::code(const Slot& slot, List& into) {
   const std::uint64_t body = slot.words[2];
   add(slot.words[1], "wrapper", into);
   if (!is_reference(body)) return;
-  words(body, 280, "code", into);
+  constexpr std::uint64_t kLeastBytes = 280;
+  words(body, std::max(kLeastBytes, allocated_bytes(values_, body)), "code", into);
   const auto instructions = values_.as<std::uint32_t>(body + machine_.layout->code.size);
   const auto begin = values_.word(body + machine_.layout->code.code);
   if (instructions && begin) {
     words(*begin, std::min<std::uint64_t>(*instructions, 65536) * 8, "literal", into);
+  }
+  if (machine_.layout->values.is_wide) {
+    blocks_of(body, 280, "cache", into);
+    return;
   }
   for (const std::uint64_t pointer : {160U, 184U, 192U, 56U}) {
     const auto block = values_.word(body + pointer);
@@ -267,7 +285,17 @@ Extent ReferenceReader::data(Value at, const Slot& slot, List& into) {
     }
     return Extent::Whole;
   }
-  words_of_block(structure, into);
+  if (machine_.layout->values.has_fields) add(slot.words[2], "fields", into);
+  const bool is_in_slot = structure == at + 32;
+  if (is_in_slot) {
+    words(structure, bytes_behind(at, 32), "structure", into);
+    blocks_of(structure, bytes_behind(at, 32), "structure", into);
+  } else {
+    words_of_block(structure, into);
+    if (machine_.layout->values.is_wide) {
+      blocks_of(structure, allocated_bytes(values_, structure), "structure", into);
+    }
+  }
   if (name == "VM/thread") {
     if (const auto context = values_.word(structure + form.thread.context)) {
       stack_of(*context, into);

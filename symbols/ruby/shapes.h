@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "symbols/ruby/machine.h"
@@ -10,11 +11,15 @@
 namespace heapattach::ruby {
 
 // The shapes of objects, since 3.2. An object's flags contain the number of its shape, which says
-// for how many variables the object's buffer has room.
+// what its variables are called, and for how many the object's buffer has room.
 class Shapes {
  public:
-  // Whether Ruby's tree of shapes is at `tree`, judged by its first shapes.
-  static bool are_at(const Layout& layout, const Values& values, std::uint64_t tree);
+  // Whether an array of shapes of this form is at `at`: the shapes near its beginning derive from
+  // earlier ones, and the variables that they add have names that begin with "@".
+  static bool are_at(const ShapeForm& form,
+                     const Values& values,
+                     const NameReader& names,
+                     std::uint64_t at);
 
   // Reads all shapes; none if the release has none, or they cannot be read.
   static Shapes read(const Machine& machine, const MemoryReader& memory);
@@ -22,10 +27,21 @@ class Shapes {
   // The capacity of an object's buffer; nothing if its shape is unknown or its variables are in a
   // table.
   [[nodiscard]] std::optional<std::uint64_t> room_of(const Slot& object) const;
+  // The names of an object's variables, by index; a number that is no variable of the program's has
+  // the name 0. Nothing if its shape is unknown or its variables are in a table.
+  [[nodiscard]] const std::vector<Id>* fields_of(const Slot& object);
+  // Whether its variables are in a table.
+  [[nodiscard]] bool is_complex(const Slot& object) const;
 
  private:
-  const Layout* layout_ = nullptr;  // null: there are no shapes
+  [[nodiscard]] std::optional<std::uint32_t> number_of(const Slot& object) const;
+  [[nodiscard]] std::uint64_t member(std::uint32_t shape,
+                                     std::uint64_t at,
+                                     std::size_t bytes) const;
+
+  ShapeForm form_{};  // of 0 bytes: there are no shapes
   std::vector<std::byte> bytes_;
+  std::unordered_map<std::uint32_t, std::vector<Id>> fields_;
 };
 
 }  // namespace heapattach::ruby

@@ -1,5 +1,6 @@
 #include "symbols/ruby/threads.h"
 
+#include <algorithm>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -27,14 +28,16 @@ Error out_of_order(const Machine& machine, std::string_view why) {
 
 class Reader {
  public:
-  Reader(const Machine& machine, const MemoryReader& memory)
+  Reader(const Machine& machine, const MemoryReader& memory, std::span<const NativeThread> natives)
       : machine_(machine),
         form_(*machine.layout),
+        natives_(natives),
         values_(memory, form_.values),
         frames_(machine, values_) {}
 
   Result<Threads> read(std::span<const Value> fibers,
                        std::chrono::steady_clock::time_point fibers_until) && {
+    if (!machine_.no_threads.empty()) return out_of_order(machine_, machine_.no_threads);
     const auto ractors =
         HA_TRY(nodes_of(machine_.vm + form_.vm.ractors, "the list of ractors is broken"));
     if (ractors.empty()) return out_of_order(machine_, "there is no ractor");
@@ -72,7 +75,8 @@ class Reader {
     const auto count = values_.as<std::uint32_t>(ractor + form_.ractor.thread_count);
     if (count != nodes.size())
       return out_of_order(machine_, "a ractor's thread count differs from its list");
-    const auto owner = values_.word(ractor + form_.ractor.lock_owner);
+    const auto place = form_.ractor.lock_owner;
+    const auto owner = place == 0 ? std::nullopt : values_.word(ractor + place);
     for (const std::uint64_t node : nodes) HA_TRY(read_thread(node, owner == node));
     return {};
   }
@@ -91,9 +95,12 @@ class Reader {
     const auto native =
         form.native == 0 ? std::optional(address) : values_.word(address + form.native);
     if (native) thread.tid = values_.as<std::int32_t>(*native + form.tid).value_or(0);
+    thread.native = native_of(address, native.value_or(0));
     thread.is_main = values_.word(machine_.vm + form_.vm.main_thread) == address;
     thread.is_blocking = values_.word(address + form.blocking).value_or(0) != 0;
-    thread.name = values_.text(values_.word(address + form.name).value_or(0)).value_or("");
+    if (form.name != 0) {
+      thread.name = values_.text(values_.word(address + form.name).value_or(0)).value_or("");
+    }
     const Value mutex = values_.word(address + form.awaited_mutex).value_or(0);
     thread.mutex = is_reference(mutex) ? mutex : 0;
     const std::size_t index = threads_.size();
@@ -105,13 +112,62 @@ class Reader {
       thread.fibers.push_back(frames_.read(at));
       thread.fibers.back().fiber = fiber;
       if (!is_reference(fiber)) break;
-      fiber = values_.word(fiber + form_.fiber.previous).value_or(0);
-      if (!is_reference(fiber)) break;
+      fiber = values_.word(fiber + fiber_form(fiber).previous).value_or(0);
+      if (!is_reference(fiber) || !is_fiber_or_none(fiber)) break;
       at = fiber + form_.fiber.context;
     }
     by_address_.emplace(address, index);
     threads_.push_back(std::move(thread));
     return {};
+  }
+
+  // One of the words of the thread, or of the structure for its native thread, is its pthread_t.
+  [[nodiscard]] std::optional<pid_t> native_of(std::uint64_t thread, std::uint64_t native) const {
+    constexpr std::uint64_t kOfThread = 128;
+    constexpr std::uint64_t kOfNative = 64;
+    auto words = values_.words_in({RemoteAddr{thread}, kOfThread});
+    if (is_reference(native) && native != thread) {
+      const auto more = values_.words_in({RemoteAddr{native}, kOfNative});
+      words.insert(words.end(), more.begin(), more.end());
+    }
+    for (const NativeThread& one : natives_) {
+      if (std::find(words.begin(), words.end(), one.pointer) != words.end()) return one.tid;
+    }
+    return std::nullopt;
+  }
+
+  struct FiberForm {
+    std::uint64_t previous = 0;
+    std::uint64_t status = 0;
+  };
+  // A fiber that the program made references the Proc that it executes, and then the fiber that
+  // resumed it, the one that it resumed, and its status. The offsets are found in the first one.
+  const FiberForm& fiber_form(std::uint64_t fiber) {
+    constexpr std::uint64_t kLeast = 200;  // of a context
+    constexpr std::uint64_t kMost = 1200;
+    if (found_form_) return *found_form_;
+    const auto words =
+        values_.words_in({RemoteAddr{fiber + form_.fiber.context + kLeast}, kMost - kLeast});
+    for (std::size_t i = 0; i + 3 < words.size(); ++i) {
+      const bool may_be = is_fiber_or_none(words[i + 1]) && is_fiber_or_none(words[i + 2]) &&
+                          static_cast<std::uint32_t>(words[i + 3]) < 64;
+      if (!may_be || !is_proc(words[i])) continue;
+      const std::uint64_t proc = form_.fiber.context + kLeast + i * 8;
+      return found_form_.emplace(FiberForm{proc + 8, proc + 24});
+    }
+    return usual_form_;
+  }
+  [[nodiscard]] bool is_proc(Value value) const {
+    const auto slot = values_.slot(value);
+    if (!slot || slot->kind() != Kind::Data || slot->data_type() == 0) return false;
+    const auto name = values_.word(slot->data_type());
+    return name && values_.c_text(*name) == "proc";
+  }
+  [[nodiscard]] bool is_fiber_or_none(std::uint64_t fiber) const {
+    if (fiber == 0) return true;
+    if (!is_reference(fiber)) return false;
+    const std::uint64_t context = fiber + form_.fiber.context;
+    return values_.word(context + form_.context.fiber) == fiber;
   }
 
   [[nodiscard]] std::optional<std::size_t> thread_at(std::optional<std::uint64_t> address) const {
@@ -143,7 +199,7 @@ class Reader {
     const auto slot = values_.slot(object);
     if (!slot || slot->kind() != Kind::Data || !is_reference(slot->data(object))) return;
     const std::uint64_t fiber = slot->data(object);
-    const auto status = values_.as<std::uint32_t>(fiber + form.status);
+    const auto status = values_.as<std::uint32_t>(fiber + fiber_form(fiber).status);
     const bool is_suspended = status && (*status & kStatus) == kSuspended;
     if (values_.word(fiber + form.object) != object || !is_suspended) return;
     const auto index = thread_at(values_.word(fiber + form.context + form_.context.thread));
@@ -153,6 +209,7 @@ class Reader {
   }
 
   Result<void> read_descriptors() {
+    if (form_.vm.waiting_descriptors == 0) return {};
     const auto waiting = HA_TRY(nodes_of(machine_.vm + form_.vm.waiting_descriptors,
                                          "the list of awaited descriptors is broken"));
     for (const std::uint64_t node : waiting) {
@@ -164,20 +221,24 @@ class Reader {
 
   const Machine& machine_;
   const Layout& form_;
+  std::span<const NativeThread> natives_;
   Values values_;
   FrameReader frames_;
   std::vector<Thread> threads_;
   std::unordered_map<std::uint64_t, std::size_t> by_address_;
   std::unordered_map<std::uint64_t, std::size_t> thread_of_fiber_;
+  FiberForm usual_form_{form_.fiber.previous, form_.fiber.status};
+  std::optional<FiberForm> found_form_;
 };
 
 }  // namespace
 
 Result<Threads> read_threads(const Machine& machine,
                              const MemoryReader& memory,
+                             std::span<const NativeThread> natives,
                              std::span<const Value> fibers,
                              std::chrono::steady_clock::time_point fibers_until) {
-  return Reader(machine, memory).read(fibers, fibers_until);
+  return Reader(machine, memory, natives).read(fibers, fibers_until);
 }
 
 }  // namespace heapattach::ruby

@@ -40,7 +40,8 @@ struct FiberStack {
 struct Thread {
   std::uint64_t address = 0;  // of its rb_thread_t
   Value object = 0;
-  pid_t tid = 0;  // in its own pid namespace
+  pid_t tid = 0;                // in its own pid namespace; of a child of fork, that of its parent
+  std::optional<pid_t> native;  // the NativeThread that executes it
   std::string name;
   bool is_main = false;
   bool has_lock = false;                   // Ruby's lock, which lets a thread run Ruby code
@@ -53,16 +54,24 @@ struct Thread {
   std::vector<FiberStack> suspended;  // its other fibers that began and have not ended
 };
 
+// A thread of the process, by the address in its thread register, which is its pthread_t: Ruby
+// keeps that, too. Its number changes in the child of a fork, this does not.
+struct NativeThread {
+  std::uint64_t pointer = 0;
+  pid_t tid = 0;
+};
+
 struct Threads {
   std::vector<Thread> all;
   std::uint64_t unread_fibers = 0;  // candidates that were not read for lack of time
 };
 
-// Reads all threads of all ractors. `fibers` are objects that may be fibers (heap_pages.h). Until
-// `fibers_until`, it assigns those that are to their threads. Fails with Malformed if the threads
-// are inconsistent.
+// Reads all threads of all ractors, and finds which of `natives` executes each. `fibers` are
+// objects that may be fibers (heap_pages.h). Until `fibers_until`, it assigns those that are to
+// their threads. Fails with Malformed if the threads are inconsistent.
 Result<Threads> read_threads(const Machine& machine,
                              const MemoryReader& memory,
+                             std::span<const NativeThread> natives = {},
                              std::span<const Value> fibers = {},
                              std::chrono::steady_clock::time_point fibers_until =
                                  std::chrono::steady_clock::time_point::max());

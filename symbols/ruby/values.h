@@ -54,14 +54,17 @@ struct Slot {
   [[nodiscard]] bool has(unsigned user_flag) const {
     return (words[0] >> (12 + user_flag) & 1) != 0;
   }
-  [[nodiscard]] bool is_singleton_class() const { return kind() == Kind::Class && has(0); }
-  // For a Data, the addresses of its rb_data_type_t and of its C structure; 0 if it has none.
-  [[nodiscard]] std::uint64_t data_type() const {
-    return (words[3] & ~kDataInSlot) == 1 ? words[2] : 0;
+  // `flag` is the user flag for it (Layout::of_class).
+  [[nodiscard]] bool is_singleton_class(unsigned flag) const {
+    return kind() == Kind::Class && has(flag);
   }
+  // For a Data, the addresses of its rb_data_type_t and of its C structure; 0 if it has none. Since
+  // 4.0 the type's address has the lowest bits, which were a word of their own.
+  [[nodiscard]] std::uint64_t data_type() const;
   [[nodiscard]] std::uint64_t data(std::uint64_t slot) const {
-    return (words[3] & ~kDataInSlot) == 1 && words[3] != 1 ? slot + 32 : words[4];
+    return data_type() != 0 && (words[3] & kDataInSlot) != 0 ? slot + 32 : words[4];
   }
+  static constexpr std::uint64_t kIsTyped = 1;
   static constexpr std::uint64_t kDataInSlot = 2;
 };
 static_assert(sizeof(Slot) == 40);
@@ -69,6 +72,13 @@ static_assert(sizeof(Slot) == 40);
 // Whether a value may be the address of an object.
 [[nodiscard]] constexpr bool is_reference(Value value) {
   return value % 8 == 0 && value >= 0x1000 && value < kUsualAddressEnd;
+}
+
+inline std::uint64_t Slot::data_type() const {
+  if ((words[3] & kIsTyped) == 0) return 0;
+  const std::uint64_t type = words[3] & ~(kIsTyped | kDataInSlot);
+  if (type == 0) return words[2];
+  return is_reference(type) ? type : 0;
 }
 
 class Values {

@@ -1,5 +1,6 @@
 #include "tests/fakes/fake_ruby.h"
 
+#include <memory>
 #include <span>
 
 namespace heapattach {
@@ -14,12 +15,13 @@ constexpr std::uint32_t kSlots = 400;
 constexpr std::uint64_t kUser1 = 1U << 13;
 constexpr std::uint64_t kClassPath = 240 << 4;
 constexpr std::uint64_t kSynchronize = 241 << 4;
+constexpr std::uint64_t kVariable = 242 << 4;
 
 }  // namespace
 
 FakeRuby::FakeRuby(const std::string& version)
     : slot_bytes_(40), next_(kStructures), next_slot_(kPage + 8) {
-  machine.layout = ruby::layout_of(version);
+  machine.layout = std::make_shared<ruby::Layout>(*ruby::layout_of(version));
   machine.release = version;
   const ruby::Layout& form = *machine.layout;
   if (form.values.is_wide) slot_bytes_ = 160;
@@ -115,24 +117,25 @@ void FakeRuby::make_names() {
   std::vector<std::uint64_t> names(1024);
   names[240 * 2] = string("__classpath__");
   names[241 * 2] = string("synchronize");
+  names[242 * 2] = string("@name");
   machine.names = array({array(names)});
 }
 
 void FakeRuby::make_shapes() {
   const auto& form = machine.layout->shape;
   constexpr std::uint64_t kFirst = 5;
-  constexpr std::uint64_t kCount = 7;
+  constexpr std::uint64_t kCount = 20;
   const std::uint64_t shapes = take(kCount * form.bytes);
   for (std::uint64_t i = 0; i < kCount; ++i) {
-    const std::uint64_t parent = i < kFirst ? 0xffffffff : 0;
-    const std::uint64_t type = i < kFirst ? i << 8 : i == kFirst ? 1 : 4;
+    const std::uint64_t parent = i < kFirst ? 0xffffffff : i < 8 ? 0 : i - 1;
+    const std::uint64_t type = i < kFirst ? 0 : i == 6 ? 4 : 1;
     put(shapes + i * form.bytes + form.type, parent << 32 | type);
+    if (type != 1) continue;
+    put(shapes + i * form.bytes + 8, kVariable);
+    put(shapes + i * form.bytes + form.index, i < 8 ? 1 : i - 6);
   }
-  put(shapes + kFirst * form.bytes + form.capacity - 4, std::uint64_t{15} << 32);
-  machine.shapes = take(24);
-  put(machine.shapes, shapes);
-  put(machine.shapes + 8, shapes);
-  put(machine.shapes + 16, kCount);
+  put(shapes + kFirst * form.bytes + form.index, std::uint64_t{15} << 32 | 1);
+  machine.shapes = shapes;
 }
 
 // Three instructions: line 10 for the first two, then line 12.

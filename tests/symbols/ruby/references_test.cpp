@@ -1,4 +1,4 @@
-// What objects of Ruby 3.1 reference, in memory that was written by hand.
+// The references of Ruby's objects, in memory that was written by hand.
 
 #include "symbols/ruby/references.h"
 
@@ -74,6 +74,33 @@ TEST_CASE("a Ruby object's references have the names of its variables") {
   ruby.put(large + 16, 4);
   ruby.put(large + 24, variables);
   CHECK(references_of(ruby, large).references == Pairs{{"synchronize", text}});
+}
+
+TEST_CASE("since Ruby 3.2 the variables of an object have the names of its shape") {
+  FakeRuby ruby("3.3.8");
+  constexpr std::uint64_t kShape = std::uint64_t{7} << 32;  // of one variable, in the fake
+  const std::uint64_t text = ruby.string("text");
+  const ruby::Values values(ruby.memory, ruby.machine.layout->values);
+  ruby::ReferenceReader reader(ruby.machine, values, [](ruby::Value) { return false; });
+  reader.use(ruby::Shapes::read(ruby.machine, ruby.memory), [](ruby::Value) { return 160; });
+  std::vector<ruby::Reference> found;
+  std::uint64_t object = ruby.slot(1 | kUser1 | kShape, ruby.session_class);
+  ruby.put(object + 16, text);
+  SUBCASE("in its slot") {}
+  SUBCASE("in a buffer") {
+    const std::uint64_t buffer = ruby.take(16);
+    ruby.put(buffer, text);
+    object = ruby.slot(1 | kShape, ruby.session_class);
+    ruby.put(object + 16, buffer);
+  }
+  CHECK(reader.read(object, values.slot(object).value(), found) == ruby::Extent::Whole);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].to == text);
+  CHECK(found[0].name == "@name");
+  // Of a shape that does not exist, only words that are objects are known.
+  ruby.put(object, 1 | kUser1 | std::uint64_t{99'999} << 32);
+  CHECK(reader.read(object, values.slot(object).value(), found) == ruby::Extent::Words);
+  CHECK(found.empty());
 }
 
 TEST_CASE(

@@ -26,6 +26,11 @@ constexpr std::array<std::string_view, 16> kInternalKinds{
     "env",    "cref", "svar",           "throw_data", "ifunc",     "memo",       "ment", "iseq",
     "tmpbuf", "ast",  "parser_strterm", "callinfo",   "callcache", "constcache", "14",   "15"};
 
+constexpr std::array<std::string_view, 16> kInternalKindsSince40{
+    "env",        "cref",   "svar",       "throw_data", "ifunc",    "memo",
+    "ment",       "iseq",   "tmpbuf",     "cvar_entry", "callinfo", "callcache",
+    "constcache", "fields", "subclasses", "cdhash"};
+
 std::string_view dump_word(Kind kind) {
   switch (kind) {
     case Kind::Object: return "OBJECT";
@@ -120,7 +125,10 @@ class Builder {
     const Kind kind = slot.kind();
     Identity identity;
     std::string detail;
-    if (kind == Kind::Imemo) detail = kInternalKinds[slot.flags() >> 12 & 0xf];
+    if (kind == Kind::Imemo) {
+      const auto& kinds = heap_.has_fields() ? kInternalKindsSince40 : kInternalKinds;
+      detail = kinds[slot.flags() >> 12 & 0xf];
+    }
     if (kind == Kind::Data && slot.data_type() != 0) detail = heap_.data_name(slot.data_type());
     const bool has_class = kind != Kind::Imemo && kind != Kind::Iclass && kind != Kind::Node &&
                            kind != Kind::Zombie && kind != Kind::Moved;
@@ -128,13 +136,14 @@ class Builder {
       identity.of_class = slot.of_class();
     }
     identity.kind = tables_.kind(dump_word(kind), detail);
-    identity.is_singleton = slot.is_singleton_class();
+    identity.is_singleton = heap_.is_singleton_class(slot);
     return identity;
   }
 
   void add_class(const HeapCopy::Object& object, RubyPiece& to) {
     auto name = heap_.class_name(object.address);
-    const bool is_own = object.slot.kind() != Kind::Iclass && !object.slot.is_singleton_class();
+    const bool is_own =
+        object.slot.kind() != Kind::Iclass && !heap_.is_singleton_class(object.slot);
     if (references_ != nullptr && is_own) {
       if (!name) name = references_->reader.class_name(object.address);
       if (name && !name->starts_with('#')) to.add_text(*name);
