@@ -32,17 +32,15 @@ bool is_missing() {
   return true;
 }
 
-// The installed release. Only some give references when the heap is read from outside.
-Release installed(bool with_references) {
-  static const std::vector<std::string> kCounted{"3.1.2", "3.1.7", "3.3.8", "3.3.14"};
-  static const std::vector<std::string> kWithReferences{"3.1.2", "3.1.7"};
-  return release_of("Ruby", {kRuby, "-v"}, with_references ? kWithReferences : kCounted);
+// The installed release.
+Release installed() {
+  return release_of("Ruby", {kRuby, "-v"}, {"3.1.2", "3.1.7", "3.3.8", "3.3.14"});
 }
 
 // Whether the installed release was not tried, and is refused for a report that reads the heap from
 // outside.
 bool is_refused_outside(pid_t pid, bool with_references) {
-  const Release release = installed(with_references);
+  const Release release = installed();
   if (release.is_tried) return false;
   return is_refused(release, run_tool({with_references ? "--suspects" : "--count", "--snapshot",
                                        "freeze", fmt::format("{}", pid)}));
@@ -247,7 +245,7 @@ TEST_CASE("the heap of a Ruby process that hangs in a collection is read from ou
     const auto rows = rows_of(run, 7);
     // If the buffers of a release's objects have no known size, the message says so.
     const bool is_sized = run.errors.find("objects lack variables") == std::string::npos;
-    const Release release = installed(false);
+    const Release release = installed();
     CHECK((is_sized || !release.is_tried));
     Row all;
     for (const auto& [name, row] : rows) all.objects += row.objects;
@@ -453,6 +451,37 @@ TEST_CASE("a Ruby process without its objspace library is read from outside, and
   CHECK(harm_done_to(ruby.pid()) == "");
 }
 
+TEST_CASE("root without CAP_SYS_RESOURCE counts the objects of another user's Ruby process") {
+  if (is_missing()) return;
+  if (::geteuid() != 0) {
+    print_skip("only root may give up a right of root's");
+    return;
+  }
+  constexpr uid_t kNobody = 65534;
+  ChildProcess ruby({kRuby, "-e",
+                     "class Session; end; ALL = Array.new(500) { Session.new };"
+                     "puts 'ready'; $stdout.flush; $stdin.gets"},
+                    {.uid = kNobody, .capture_stderr = false});
+  REQUIRE(ruby.read_line(60s) == "ready");
+  const ToolRun run = run_in_shell(R"(setpriv --bounding-set=-sys_resource "$0" "$@")",
+                                   {"--count", "-f", "json", fmt::format("{}", ruby.pid())});
+  CHECK(count_in(rows_of(run, 0), "Session") == 500);
+  CHECK(harm_done_to(ruby.pid()) == "");
+}
+
+TEST_CASE("an option that Ruby's heap cannot follow is refused") {
+  if (is_missing()) return;
+  const RubyProgram program("ruby_states.rb", "sleep");
+  const std::string pid = fmt::format("{}", program.pid());
+  const ToolRun running = run_tool({"--count", "--snapshot", "read", pid});
+  CHECK(running.status == 5);
+  CHECK_MESSAGE(running.errors.find("cannot be read while the process runs") != std::string::npos,
+                running.errors);
+  const ToolRun collector = run_tool({"--count", "--heap", "gc", pid});
+  CHECK(collector.status == 5);
+  CHECK_MESSAGE(collector.output.find("Session") == std::string::npos, collector.output);
+}
+
 TEST_CASE("Ruby code is evaluated in a copy: its value, what it wrote, or its exception") {
   if (is_missing()) return;
   for (const std::string state : {"sleep", "busy"}) {
@@ -477,6 +506,15 @@ TEST_CASE("Ruby code is evaluated in a copy: its value, what it wrote, or its ex
   CHECK_MESSAGE(endless.errors.find(" s; try: --timeout ") != std::string::npos, endless.errors);
   CHECK(endless.errors.find("did not finish in") != std::string::npos);
   CHECK(endless.errors.find("lock") == std::string::npos);
+  const ToolRun ended = run_tool({"--ruby", "exit!(3)", fmt::format("{}", program.pid())});
+  CHECK(ended.status == 1);
+  CHECK_MESSAGE(ended.errors.find("the code ended its process with exit(3)") != std::string::npos,
+                ended.errors);
+  const ToolRun looping =
+      run_tool({"--ruby", "loop {}", "--timeout", "3", fmt::format("{}", program.pid())});
+  CHECK(looping.status == 6);
+  CHECK_MESSAGE(looping.errors.find("the code did not return in time") != std::string::npos,
+                looping.errors);
   const ToolRun other = run_tool({"--ruby", "1", fmt::format("{}", ::getpid())});
   CHECK(other.status != 0);
   CHECK(other.errors.find("does not run Ruby") != std::string::npos);

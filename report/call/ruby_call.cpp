@@ -16,6 +16,7 @@
 #include "attach/process/process.h"
 #include "inject/clone.h"
 #include "inject/clone_call.h"
+#include "report/call/lock_watch.h"
 #include "report/call/pipe_drain.h"
 #include "report/text/terminal_text.h"
 
@@ -75,6 +76,14 @@ constexpr unsigned kMostExceptions = 3;
 // nothing will.
 constexpr std::chrono::seconds kStill{1};
 constexpr unsigned kStillRounds = 3;
+// How long, and in how many rounds, copies are tried if there is another way to get the result.
+constexpr std::chrono::seconds kLongEnough{3};
+constexpr unsigned kEnoughRounds = 4;
+constexpr std::chrono::milliseconds kLeast{1500};
+constexpr unsigned kEnoughWaits = 3;
+constexpr std::string_view kNoRubyThread = "a thread does not belong to Ruby";
+constexpr std::string_view kLockIsHeld = "another thread holds Ruby's lock";
+constexpr std::string_view kWaited = "the copy waited for a lock that another thread held";
 // Time reserved for letting go of the last copy.
 constexpr std::chrono::milliseconds kForEnd{500};
 
@@ -112,13 +121,15 @@ Result<std::vector<pid_t>> threads_in_order(const Process& process) {
 // One copy, in which the code runs as one thread, or not at all.
 class Attempt {
  public:
-  Attempt(const ruby::Interpreter& ruby,
+  Attempt(const Process& copy,
+          const ruby::Interpreter& ruby,
           const RubyCode& code,
           const RubyReceiver& receiver,
           Clock::time_point until,
           bool lock_is_held,
           bool has_other_threads)
-      : ruby_(ruby),
+      : copy_(copy),
+        ruby_(ruby),
         code_(code),
         receiver_(receiver),
         until_(until),
@@ -129,14 +140,14 @@ class Attempt {
   Result<bool> run(CloneCalls& calls, RubyAnswer& answer) {
     const auto is_ruby = HA_TRY(ask(calls, ruby_.is_ruby_thread));
     if (!is_ruby) return false;
-    if (*is_ruby == 0) return fail("a thread does not belong to Ruby");
+    if (*is_ruby == 0) return fail(kNoRubyThread);
     const auto is_collecting = HA_TRY(ask(calls, ruby_.is_collecting));
     if (!is_collecting) return false;
     if (*is_collecting != 0) return fail("a collection was running");
     const auto has_lock = HA_TRY(ask(calls, ruby_.has_lock));
     if (!has_lock) return false;
     if (*has_lock == 0) {
-      if (lock_is_held_) return fail("another thread holds Ruby's lock");
+      if (lock_is_held_) return fail(kLockIsHeld);
       // If the lock cannot be taken, this does not return.
       const std::array<CallArgument, 2> question{ruby_.is_collecting.value, std::uint64_t{0}};
       if (!HA_TRY(ask(calls, ruby_.call_with_lock, question))) {
@@ -150,6 +161,8 @@ class Attempt {
   [[nodiscard]] const std::string& reason() const { return reason_; }
   // How long the code ran until there was no more time; zero if that is not why it failed.
   [[nodiscard]] std::chrono::seconds unfinished() const { return unfinished_; }
+  // Whether the copy was ended because it waited for a lock that another thread held.
+  [[nodiscard]] bool waited_for_lock() const { return waited_for_lock_; }
   // Whether this thread would wait for Ruby's lock.
   [[nodiscard]] bool lock_is_held() const { return lock_is_held_; }
 
@@ -169,8 +182,14 @@ class Attempt {
   Result<std::optional<std::int32_t>> ask(CloneCalls& calls,
                                           RemoteAddr function,
                                           std::span<const CallArgument> arguments = {}) {
+    const LockWatch watch(copy_);
     const auto outcome =
         HA_TRY(calls.call(function, arguments, std::min(until_, Clock::now() + kForQuestion)));
+    waited_for_lock_ = watch.has_ended_it();
+    if (waited_for_lock_) {
+      fail(kWaited);
+      return std::optional<std::int32_t>();
+    }
     if (outcome.end == End::Returned) {
       return std::optional(static_cast<std::int32_t>(outcome.value));
     }
@@ -188,6 +207,9 @@ class Attempt {
     const auto until = half_time();
     {
       PipeDrain drain(std::move(pipe.reading_end), receiver_.take);
+      // The user's code may sleep, which looks the same.
+      std::optional<LockWatch> watch;
+      if (!receiver_.takes_end) watch.emplace(copy_);
       std::vector<CallArgument> arguments;
       if (!has_lock) arguments.emplace_back(ruby_.eval_string.value);
       arguments.emplace_back(code);
@@ -199,11 +221,17 @@ class Attempt {
         return called ? std::move(drained).error() : std::move(called).error();
       }
       outcome = std::move(*called);
+      waited_for_lock_ = watch && watch->has_ended_it();
     }
     const bool is_whole = receiver_.end();
     answer.output = HA_TRY(calls.output(1, 0));
     answer.errors = HA_TRY(calls.output(2, 0));
+    if (waited_for_lock_) return fail(kWaited);
     if (outcome->end == End::Returned && is_whole) return true;
+    if (outcome->end != End::Returned && receiver_.takes_end && receiver_.takes_end(*outcome)) {
+      answer.has_ended_copy = true;
+      return true;
+    }
     if (outcome->end == End::Returned && !answer.errors.empty()) {
       const bool is_final = receiver_.is_final && receiver_.is_final(answer.errors);
       answer.exceptions = is_final ? kMostExceptions : answer.exceptions + 1;
@@ -216,10 +244,12 @@ class Attempt {
     return fail(reason_of(*outcome));
   }
 
+  const Process& copy_;
   const ruby::Interpreter& ruby_;
   const RubyCode& code_;
   const RubyReceiver& receiver_;
   Clock::time_point until_;
+  bool waited_for_lock_ = false;
   bool lock_is_held_;
   bool has_other_threads_;
   std::string reason_;
@@ -251,11 +281,14 @@ class Runs {
       for (const pid_t tid : threads) {
         if (HA_TRY(try_with(tid, until))) return std::move(answer_);
         if (Clock::now() >= until) break;
+        if (is_hopeless()) return hopeless();
         if (answer_.exceptions >= kMostExceptions) {
           return Error{ErrorKind::Impossible,
                        fmt::format("process {}: {}", options_.request.pid, reasons())};
         }
       }
+      ++rounds_;
+      if (is_hopeless()) return hopeless();
       if (stands_still()) {
         if (unfinished_.count() > 0) return too_little_time();
         return Error{ErrorKind::Impossible,
@@ -284,6 +317,20 @@ class Runs {
     return Error{ErrorKind::Timeout, fmt::format("the copy of process {} did not finish in {} s",
                                                  options_.request.pid, unfinished_.count())}
         .advise(fmt::format("--timeout {}", std::chrono::seconds(minutes).count()));
+  }
+
+  [[nodiscard]] Error hopeless() const {
+    return Error{ErrorKind::Impossible, fmt::format("no copy of process {} could run Ruby code: {}",
+                                                    options_.request.pid, reasons())};
+  }
+
+  // Whether to try something else than more copies, if there is something else: most of them
+  // waited for locks, or many failed.
+  [[nodiscard]] bool is_hopeless() const {
+    if (!receiver_.has_alternative || unfinished_.count() > 0) return false;
+    const auto time = Clock::now() - begin_;
+    const bool most_waited = waited_ >= kEnoughWaits && waited_ >= others_ && time >= kLeast;
+    return most_waited || (rounds_ >= kEnoughRounds && time >= kLongEnough);
   }
 
   // Called after each round over the threads.
@@ -315,13 +362,19 @@ class Runs {
     ++answer_.attempts;
     answer_.pause = clone->freeze().pause;
     answer_.thread = tid;
-    Attempt attempt(ruby_, code_, receiver_, until, lock_is_held_, has_other_threads_);
+    Attempt attempt(clone->process(), ruby_, code_, receiver_, until, lock_is_held_,
+                    has_other_threads_);
     bool is_done = false;
     {
       CloneCalls calls = HA_TRY(CloneCalls::prepare(clone->process(), options_.allowed_calls));
       is_done = HA_TRY(attempt.run(calls, answer_));
     }
     unfinished_ = std::max(unfinished_, attempt.unfinished());
+    if (attempt.waited_for_lock()) {
+      ++waited_;
+    } else if (attempt.reason() != kNoRubyThread && attempt.reason() != kLockIsHeld) {
+      ++others_;
+    }
     if (!is_done) see(clone->given_up().value_or(attempt.reason()));
     if (const auto ended = clone->end(); !ended) {
       options_.request.note(ended.error().message());
@@ -353,6 +406,10 @@ class Runs {
   Standstill standstill_;
   Clock::time_point still_since_;
   unsigned still_rounds_ = 0;
+  Clock::time_point begin_ = Clock::now();
+  unsigned rounds_ = 0;
+  unsigned waited_ = 0;        // copies that waited for a lock
+  unsigned others_ = 0;        // copies that failed in other ways
   bool lock_is_held_ = false;  // by a thread that stands still
   bool has_other_threads_ = true;
   std::chrono::seconds unfinished_{0};  // the longest time after which a copy was given up

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "attach/process/process.h"
+#include "inject/clone_call.h"
 #include "report/call/function_call.h"
 #include "symbols/elf/module.h"
 #include "symbols/ruby/interpreter.h"
@@ -34,7 +35,8 @@ struct RubyAnswer {
   std::chrono::duration<double, std::milli> pause{};  // how long the target was stopped
   pid_t thread = 0;                                   // the thread in the copy
   unsigned attempts = 0;                              // number of copies made
-  unsigned exceptions = 0;  // how many of these ended in an exception raised by the code
+  unsigned exceptions = 0;      // how many of these ended in an exception raised by the code
+  bool has_ended_copy = false;  // the code did not return, and the receiver took that as its result
 };
 
 // Receives what the code writes to its descriptor. Every attempt starts from the beginning.
@@ -46,6 +48,11 @@ struct RubyReceiver {
   std::function<bool()> end;
   // Given the standard error of a copy, whether no other copy could do better. May be empty.
   std::function<bool(std::string_view errors)> is_final{};
+  // Whether there is another way to get the result, if copies that are made now cannot work.
+  bool has_alternative = false;
+  // Returns whether an end of the code without a result is its result: code that ends its process
+  // or never ends does so in every copy. May be empty.
+  std::function<bool(const CallOutcome& outcome)> takes_end{};
 };
 
 // Ignores the place and the function in `options`; uses the thread only if the user chose it.

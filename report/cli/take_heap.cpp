@@ -43,6 +43,7 @@ RubyOptions ruby_options(const Options& options, const Request& request) {
   what.text_bytes = compared_text_bytes(options).value_or(options.value_bytes);
   what.by_line = options.by == snapshot::CountBy::Line;
   what.from_outside = reads_ruby_from_outside(options);
+  what.while_it_runs = options.hold == snapshot::Hold::Nothing;
   return what;
 }
 
@@ -100,7 +101,8 @@ Result<snapshot::Snapshot> take_from_process(const Options& options,
   }
   auto taken = snapshot::take_snapshot(what);
   const bool has_no_collector = !taken && taken.error().kind == ErrorKind::Unsupported;
-  if (!has_no_collector) return taken;
+  // The user asked for another heap than Ruby's.
+  if (!has_no_collector || !options.heap.is_auto()) return taken;
   return take_from_ruby(ruby_options(options, what.request), std::move(taken).error());
 }
 

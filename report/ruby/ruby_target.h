@@ -20,6 +20,7 @@ struct RubyOptions {
   std::size_t text_bytes = 0;  // of each text in the process's own dump
   bool by_line = false;        // with the line that allocated each object
   bool from_outside = false;   // the user wants no copy of the process to dump its objects
+  bool while_it_runs = false;  // the user wants it to be neither copied nor stopped
 };
 
 // A Ruby process or its core file, opened to be read. Nothing is stopped. Never moved.
@@ -39,7 +40,7 @@ class RubyTarget : public snapshot::Opened {
 };
 
 // Whether reading the heap from outside gives everything that `options` want: it gives no values
-// and no lines, and edges only for some releases.
+// and no lines.
 [[nodiscard]] bool can_read_ruby_from_outside(const RubyTarget& target, const RubyOptions& options);
 
 // Completes the dry run of a process without a collector that is known, if it runs Ruby.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "inject/headroom.h"
+#include "report/call/call_ending.h"
 #include "report/call/ruby_call.h"
 #include "report/collect/header.h"
 #include "report/ruby/ruby_dump.h"
@@ -175,13 +176,32 @@ end', "{}", 1))",
       in_hex(code), descriptor, kOwnFile);
 }
 
+// Describes how the user's code ended its copy, and returns whether another copy would end the
+// same way. One that waits for a lock, or was killed, may do better at another moment.
+bool explain_end(const CallOptions& options,
+                 const Modules& modules,
+                 const CallOutcome& outcome,
+                 CallReport& report) {
+  using End = CallOutcome::End;
+  if (outcome.end == End::Crashed || outcome.end == End::Killed) return false;
+  CallReport ending;
+  ending.function = report.function;
+  explain_ending(options, modules, outcome, {}, ending);
+  if (ending.is_timeout && waits_for_lock(ending.frames)) return false;
+  report = std::move(ending);
+  return true;
+}
+
 // Takes a snapshot from the dump of a copy.
-Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target, const RubyOptions& options) {
+Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
+                                        const RubyOptions& options,
+                                        bool has_alternative = false) {
   DumpReader reader(dump_options(options), HA_TRY(most_bytes(*target.process)));
   RubyReceiver receiver;
   receiver.begin = [&] { return reader.begin(); };
   receiver.take = [&](std::string_view bytes) { return reader.take(bytes); };
   receiver.end = [&] { return reader.end(); };
+  receiver.has_alternative = has_alternative;
   receiver.is_final = [](std::string_view errors) { return errors.starts_with(kNoLibrary); };
   const RubyCode code = [&](int descriptor) { return dump_code(descriptor, options.with_edges); };
   const auto captured = std::chrono::system_clock::now();
@@ -209,11 +229,13 @@ Result<snapshot::Snapshot> take_by_copy_in_time(const RubyTarget& target,
   Request earlier = options.request;
   const auto left = earlier.deadline.at - std::chrono::steady_clock::now();
   earlier.deadline.at -= std::min(left / 3, kEnough);
-  return take_by_copy(target, {.request = earlier,
-                               .with_edges = options.with_edges,
-                               .with_values = options.with_values,
-                               .text_bytes = options.text_bytes,
-                               .by_line = options.by_line});
+  return take_by_copy(target,
+                      {.request = earlier,
+                       .with_edges = options.with_edges,
+                       .with_values = options.with_values,
+                       .text_bytes = options.text_bytes,
+                       .by_line = options.by_line},
+                      true);
 }
 
 // Adds the reason why reading from outside failed to the reason why no copy worked.
@@ -227,6 +249,10 @@ Error nor_from_outside(Error of_copies, const Error& outside) {
 
 Result<snapshot::Snapshot> take_from_ruby(const RubyOptions& options, Error not_found) {
   const auto target = HA_TRY(RubyTarget::open(options.request, std::move(not_found)));
+  if (options.while_it_runs && !target->core) {
+    return Error{ErrorKind::Unsupported, "a Ruby heap cannot be read while the process runs"}
+        .advise("--snapshot freeze, which stops it while its heap is copied");
+  }
   if (target->core || options.from_outside) return read_ruby_from_outside(*target, options);
   const bool may_read = can_read_ruby_from_outside(*target, options);
   auto dumped = may_read ? take_by_copy_in_time(*target, options) : take_by_copy(*target, options);
@@ -263,13 +289,17 @@ Result<CallReport> evaluate_ruby(const CallOptions& options, const std::string& 
     return Error{ErrorKind::Impossible, fmt::format("the copy wrote more than {} MiB", most >> 20)};
   };
   receiver.end = [&] { return text.ends_with('.'); };
+  CallReport report;
+  report.function = "the code";
+  receiver.takes_end = [&](const CallOutcome& outcome) {
+    return explain_end(options, target->modules, outcome, report);
+  };
   const RubyAnswer answer = HA_TRY(run_ruby(
       options, *target->process, target->ruby,
       [&](int descriptor) { return evaluating_code(ruby_code, descriptor); }, receiver));
-  CallReport report;
-  report.function = "the code";
   report.output = answer.output;
   report.errors = answer.errors;
+  if (answer.has_ended_copy) return report;
   const std::string result = text.substr(1, text.size() - 2);
   if (text.front() == '=') {
     report.value = result;

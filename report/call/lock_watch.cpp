@@ -1,0 +1,66 @@
+#include "report/call/lock_watch.h"
+
+#include <chrono>
+#include <csignal>
+#include <optional>
+
+#include <sys/syscall.h>
+
+#include "attach/process/blocked_call.h"
+
+namespace heapattach {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kBetween{50};
+constexpr std::chrono::milliseconds kStuck{250};
+
+// Where a thread waits for a lock. Zeros if it does not.
+struct Place {
+  std::uint64_t stack = 0;
+  std::uint64_t instruction = 0;
+
+  bool operator==(const Place&) const = default;
+};
+
+Place place_of(const Process& copy) {
+  const auto text = copy.read_file("syscall");
+  const auto call = text ? parse_blocked_call(*text) : std::nullopt;
+  if (!call || call->number != SYS_futex) return {};
+  return {call->stack_pointer.value, call->instruction_pointer.value};
+}
+
+}  // namespace
+
+LockWatch::LockWatch(const Process& copy) : copy_(copy), thread_([this] { watch(); }) {}
+
+LockWatch::~LockWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void LockWatch::watch() {
+  Place last;
+  Clock::time_point since;
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, kBetween, [this] { return is_over_; })) {
+    const Place place = place_of(copy_);
+    const auto now = Clock::now();
+    if (place == Place{} || place != last) {
+      last = place;
+      since = now;
+    } else if (now - since >= kStuck) {
+      has_ended_it_ = true;
+      ::kill(copy_.pid(), SIGKILL);
+      return;
+    }
+  }
+}
+
+}  // namespace heapattach
