@@ -1,36 +1,58 @@
 #!/usr/bin/env python3
-"""Other releases of Ruby than the installed one, each in a root directory of its own.
+"""Other releases of Ruby than the installed one.
 
-  integration/ruby_releases.py HEAPATTACH ROOT...
+  integration/ruby_releases.py HEAPATTACH RUBY...
 
-Such a root can be made with debootstrap, as root:
+A RUBY is the path of an interpreter, or a root directory that has one. Such a root can be made with
+debootstrap, as root:
 
   debootstrap --variant=minbase --include=ruby trixie ROOT http://deb.debian.org/debian
 
-For each, prints what was compared with what the program says of itself: the counts of a copy in
-each state, the counts from outside, and the frames of --stacks. A release that cannot be read from
-outside must be refused by its name. Fails if anything differs.
+For each, prints what was compared with what the program says of itself: the counts in each state, by
+a copy or from outside; the path to a leak from outside; and the frames of --stacks. ROUNDS (3) is how
+often each state is tried. Fails if anything differs. With STATES, tries only these.
 """
 
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-STATES = ["sleep", "busy", "busy_thread", "io", "mutex", "server", "allocating"]
+STATES = os.environ.get(
+    "STATES", "sleep computing churning io deadlock stopped native collecting ractor "
+    "busy busy_thread mutex server allocating").split()
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 
 
-class Program:
-    """A script in the root, once it has printed its first line."""
+class Ruby:
+    """An interpreter, or a root directory that has one."""
 
-    def __init__(self, root, name, *arguments):
-        os.makedirs(f"{root}/tmp", exist_ok=True)
-        shutil.copy(f"{HERE}/targets/{name}", f"{root}/tmp/{name}")
+    def __init__(self, path):
+        self.root = path if os.path.isdir(path) else None
+        self.command = ["chroot", path, "/usr/bin/ruby"] if self.root else [os.path.abspath(path)]
+
+    def script(self, name):
+        if not self.root:
+            return f"{HERE}/targets/{name}"
+        os.makedirs(f"{self.root}/tmp", exist_ok=True)
+        shutil.copy(f"{HERE}/targets/{name}", f"{self.root}/tmp/{name}")
+        return f"/tmp/{name}"
+
+    def version(self):
+        return subprocess.run([*self.command, "-e", "print RUBY_VERSION"], capture_output=True,
+                              text=True, check=True).stdout
+
+
+class Program:
+    """A script, once it has printed its first line."""
+
+    def __init__(self, ruby, name, *arguments):
         self.process = subprocess.Popen(
-            ["chroot", root, "/usr/bin/ruby", f"/tmp/{name}", *arguments],
+            [*ruby.command, ruby.script(name), *arguments],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.line = self.process.stdout.readline().strip()
 
@@ -57,36 +79,34 @@ def rows_of(run):
     return rows
 
 
-def copies(tool, root):
-    wrong = []
-    for state in STATES:
-        with Program(root, "ruby_states.rb", state) as program:
-            for _ in range(ROUNDS):
-                run = program.run(tool, "--count", "-f", "json")
-                if run.returncode != 0:
-                    wrong.append(f"{state}: {run.stderr.strip()}")
-                    continue
-                rows = rows_of(run)
-                for name, count in program.counts().items():
-                    seen = rows.get(name, {"objects": 0})["objects"]
-                    if seen != count:
-                        wrong.append(f"{state}: {name} {seen}, not {count}")
-            if program.process.poll() is not None:
-                wrong.append(f"{state}: the program ended")
-    return wrong
+def count_in(tool, ruby, state):
+    """The words for one state, and what was wrong."""
+    how, wrong, longest = [], [], 0
+    with Program(ruby, "ruby_states.rb", "sleep" if state == "stopped" else state) as program:
+        if state == "stopped":
+            os.kill(program.process.pid, signal.SIGSTOP)
+        for _ in range(ROUNDS):
+            begin = time.monotonic()
+            run = program.run(tool, "--count", "-f", "json")
+            longest = max(longest, time.monotonic() - begin)
+            if run.returncode not in (0, 7):
+                how.append("none")
+                wrong.append(f"{state}: status {run.returncode}: {run.stderr.strip()}")
+                continue
+            how.append("copy" if run.returncode == 0 else "outside")
+            rows = rows_of(run)
+            for name, count in program.counts().items():
+                seen = rows.get(name, {"objects": 0})["objects"]
+                if seen != count:
+                    wrong.append(f"{state}: {name} {seen}, not {count} ({how[-1]})")
+        if program.process.poll() is not None:
+            wrong.append(f"{state}: the program ended")
+    words = ", ".join(f"{how.count(one)} {one}" for one in ("copy", "outside", "none") if one in how)
+    return f"{words}; {longest:.1f} s", wrong
 
 
-def is_refused(tool, root, version, *arguments):
-    """Whether the release cannot be read from outside, and the message has its name."""
-    with Program(root, "ruby_states.rb", "sleep") as program:
-        run = program.run(tool, *arguments)
-        return run.returncode in (5, 7) and f"cannot read this Ruby release's heap ({version})" in run.stdout + run.stderr
-
-
-def outside(tool, root, version):
-    if is_refused(tool, root, version, "--count", "--snapshot", "freeze"):
-        return "refused", []
-    with Program(root, "ruby_outside.rb", "sleeps") as program:
+def outside(tool, ruby):
+    with Program(ruby, "ruby_outside.rb", "sleeps") as program:
         run = program.run(tool, "--count", "-f", "json", "--snapshot", "freeze")
         if run.returncode != 7:
             return "failed", [f"status {run.returncode}: {run.stderr.strip()}"]
@@ -104,10 +124,46 @@ def outside(tool, root, version):
         return "read; sizes that differ: " + (", ".join(sizes) or "none"), wrong
 
 
-def stacks(tool, root, version):
-    if is_refused(tool, root, version, "--stacks"):
-        return "refused", []
-    with Program(root, "ruby_stacks.rb") as program:
+LEAK = """
+class Entry; def initialize(n); @text = "entry #{n}" * 40; end; end
+class Cfg; @cache = {}; def self.add(n) = @cache[n] = Entry.new(n); end
+5000.times { |n| Cfg.add(n) }
+puts "ready"
+$stdout.flush
+$stdin.gets
+"""
+
+
+def leak(tool, ruby):
+    """Whether the first suspect from outside is the variable of a class that keeps 5000 objects."""
+    process = subprocess.Popen([*ruby.command, "-e", LEAK], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        process.stdout.readline()
+        run = subprocess.run([tool, "--suspects", "--snapshot", "freeze", str(process.pid)],
+                             capture_output=True, text=True, timeout=120)
+    finally:
+        process.kill()
+        process.wait()
+    first = run.stdout.split("\n2. ")[0]
+    if run.returncode == 7 and "@cache" in first and "5000 Entry" in first:
+        return "Cfg.@cache is the first suspect", []
+    return "not found", [f"suspects: status {run.returncode}: {first} {run.stderr}"]
+
+
+def plain(label):
+    """A frame as releases before 3.4 print it: without its class, and in other quotes."""
+    place, _, name = label.partition(":in ")
+    name = name.strip("`'")
+    block, _, name = name.rpartition(" in ") if " in " in name else ("", "", name)
+    name = name.split("#")[-1]
+    if not name.startswith("<") and name[:1].isupper():
+        name = name.split(".")[-1]
+    return f"{place}:in {block + ' in ' if block else ''}{name}"
+
+
+def stacks(tool, ruby):
+    with Program(ruby, "ruby_stacks.rb") as program:
         run = program.run(tool, "--stacks", "-f", "json")
         if run.returncode != 0:
             return "failed", [f"status {run.returncode}: {run.stderr.strip()}"]
@@ -119,27 +175,25 @@ def stacks(tool, root, version):
                     for f in thread["ruby"]["fibers"][0]["frames"]]
         wrong = []
         for tid, trace in json.loads(program.line).items():
-            if seen.get(tid) != trace:
+            if [plain(one) for one in seen.get(tid, [])] != [plain(one) for one in trace]:
                 wrong.append(f"thread {tid}: {seen.get(tid)}, not {trace}")
         return f"{len(seen)} threads", wrong
 
 
 def main():
-    tool, roots = sys.argv[1], sys.argv[2:]
+    tool, paths = sys.argv[1], sys.argv[2:]
     failed = False
-    for root in roots:
-        version = subprocess.run(["chroot", root, "ruby", "-e", "print RUBY_VERSION"],
-                                 capture_output=True, text=True, check=True).stdout
-        wrong = copies(tool, root)
-        print(f"Ruby {version}: {len(STATES)} states, {ROUNDS} copies each: "
-              f"{'as it counts itself' if not wrong else 'WRONG'}", flush=True)
-        for what, check in (("from outside", outside), ("--stacks", stacks)):
-            result, more = check(tool, root, version)
-            print(f"Ruby {version}: {what}: {result}{' WRONG' if more else ''}", flush=True)
-            wrong += more
-        for one in wrong:
-            print(f"  {one[:400]}")
-        failed |= bool(wrong)
+    for path in paths:
+        ruby = Ruby(path)
+        version = ruby.version()
+        found = [(state, count_in(tool, ruby, state)) for state in STATES]
+        found += [("from outside", outside(tool, ruby)), ("leak", leak(tool, ruby)),
+                  ("--stacks", stacks(tool, ruby))]
+        for what, (words, wrong) in found:
+            print(f"Ruby {version}: {what}: {words}{' WRONG' if wrong else ''}", flush=True)
+            for one in wrong:
+                print(f"  {one[:400]}")
+            failed |= bool(wrong)
     sys.exit(1 if failed else 0)
 
 

@@ -39,6 +39,37 @@ def work(state)
   when "io"
     pipes = Array.new(4) { IO.pipe }  # kept: a collection would close the other ends
     pipes.map { |pipe| Thread.new { pipe.first.read } }.each(&:join)
+  when "computing"
+    Array.new(5) { Thread.new { loop { $rounds += 1 } } }.each(&:join)
+  when "churning"
+    Array.new(5) do
+      Thread.new { loop { $rounds += Array.new(50) { |number| "text #{number}" }.size / 50 } }
+    end.each(&:join)
+  when "deadlock"
+    first, second = Mutex.new, Mutex.new
+    [[first, second], [second, first]].each do |mine, other|
+      Thread.new do
+        mine.synchronize do
+          sleep 0.001 until first.locked? && second.locked?
+          other.synchronize {}
+        end
+      end
+    end
+    sleep
+  when "native"  # C code that keeps the lock
+    loop do
+      (3**200_000).to_s
+      $rounds += 1
+    end
+  when "collecting"
+    loop do
+      GC.start
+      $rounds += 1
+    end
+  when "ractor"
+    Warning[:experimental] = false
+    Ractor.new { sleep }
+    sleep
   when "mutex"
     mutex = Mutex.new
     Thread.new { mutex.synchronize { sleep } }
