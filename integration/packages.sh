@@ -3,13 +3,13 @@
 
 # "old|new" is one package, under the names that it has in Debian 12 and in later releases.
 build_packages=(g++ cmake ninja-build pkg-config libelf-dev libdw-dev liblzma-dev libcapstone-dev
-  libfmt-dev libsimdjson-dev zlib1g-dev python3)
+  libfmt-dev libsimdjson-dev libmicrohttpd-dev zlib1g-dev python3)
 crystal_packages=(crystal libgc-dev libssl-dev libyaml-dev libxml2-dev libgmp-dev)
 test_packages=(doctest-dev clang libclang-rt-dev libc++-dev libc++abi-dev gcc-multilib dwz llvm jq guile-3.0 w3m ecl
   ruby sqlite3 gdb elfutils debuginfod musl-tools xz-utils nim
   libjemalloc2 'libtcmalloc-minimal4|libtcmalloc-minimal4t64' 'libmimalloc2.0|libmimalloc3')
 # Readers of exports.
-consumer_packages=(golang-go nodejs valgrind libdevel-nytprof-perl chromium)
+consumer_packages=(golang-go nodejs valgrind libdevel-nytprof-perl chromium prometheus)
 long_consumer_packages=(ruby-heapy visualvm default-jdk-headless)
 consumer_npm_packages=(playwright-core@1.56.1)
 long_consumer_npm_packages=(chrome-devtools-mcp@1.11.0 @memlab/heap-analysis@2.0.5

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
+#include <utility>
 
 #include <fcntl.h>
 #include <grp.h>
@@ -53,6 +54,14 @@ constexpr std::array kAllowedToTool = {
     SYS_nanosleep, SYS_setresuid,       SYS_setresgid,       SYS_setgroups,
     SYS_capset,    SYS_seccomp,         SYS_setitimer,       SYS_membarrier,
     SYS_getrusage, SYS_times,
+};
+
+// In addition, what a server does with its connections.
+constexpr std::array kAllowedToServer = {
+    SYS_accept4,    SYS_epoll_ctl,   SYS_epoll_pwait, kEpollWait,          kPoll,
+    SYS_ppoll,      SYS_recvfrom,    SYS_recvmsg,     SYS_sendto,          SYS_sendmsg,
+    SYS_sendfile,   SYS_write,       SYS_writev,      SYS_shutdown,        SYS_setsockopt,
+    SYS_getsockopt, SYS_getsockname, SYS_getpeername, SYS_clock_nanosleep,
 };
 
 constexpr std::array kDeadly = {
@@ -184,6 +193,16 @@ bool install_tool_filter(int broker, bool may_signal) {
   return install(filter);
 }
 
+bool install_server_filter() {
+  FilterProgram filter = allow_computing();
+  for (const long call : kAllowedToServer) filter.judge(call, SECCOMP_RET_ALLOW);
+  for (const int command : {F_GETFD, F_SETFD, F_GETFL, F_SETFL}) {
+    filter.judge(SYS_fcntl, Arguments().of(1).if_equal(word(command), SECCOMP_RET_ALLOW));
+  }
+  refuse_others(filter);
+  return install(filter);
+}
+
 // Newer than the headers that we may be built with.
 struct LandlockRules {
   std::uint64_t file_system = 0;
@@ -275,13 +294,7 @@ void close_range_of(int first, int last) {
 void close_others(const SandboxLimits& limits, int output) {
   std::vector<int> kept = limits.descriptors;
   kept.push_back(output);
-  std::sort(kept.begin(), kept.end());
-  int next = STDERR_FILENO + 1;
-  for (const int fd : kept) {
-    close_range_of(next, fd - 1);
-    next = std::max(next, fd + 1);
-  }
-  close_range_of(next, 0x7fffffff);
+  close_all_but(std::move(kept));
 }
 
 void drop_capabilities() {
@@ -315,6 +328,29 @@ void leave_terminal() {
 }
 
 }  // namespace
+
+void close_all_but(std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
+  int next = STDERR_FILENO + 1;
+  for (const int fd : kept) {
+    close_range_of(next, fd - 1);
+    next = std::max(next, fd + 1);
+  }
+  close_range_of(next, 0x7fffffff);
+}
+
+bool put_up_walls_to_serve(const ServerWalls& walls) {
+  leave_terminal();
+  if (!kIsSanitized) limit(RLIMIT_AS, mapped_bytes() + walls.memory_bytes);
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_NPROC, 0);
+  limit(RLIMIT_FSIZE, 0);
+  drop_rights();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user resets it
+  if (getppid() != walls.parent) _exit(1);
+  give_up_surroundings();
+  return install_server_filter();
+}
 
 bool put_up_walls(const SandboxLimits& limits, int output, const WallsFor& how) {
   leave_terminal();

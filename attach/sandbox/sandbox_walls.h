@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,20 @@ struct WallsFor {
 // through requests to `broker`, a socket. It dies with `parent`, unless that is 0. Returns
 // descriptions of what could not be done.
 [[nodiscard]] std::vector<std::string> give_up_rights(int broker, pid_t parent);
+
+// The limits of a server without rights.
+struct ServerWalls {
+  pid_t parent = 0;                // the server dies with it
+  std::uint64_t memory_bytes = 0;  // in addition to what is mapped now
+};
+
+// Permanently gives up everything but to accept connections on its listening sockets, and to read
+// and write what is open. Its descriptors are left as they are. Returns false if the filter could
+// not be installed; everything else is best effort.
+[[nodiscard]] bool put_up_walls_to_serve(const ServerWalls& walls);
+
+// Closes all descriptors except the standard streams and these.
+void close_all_but(std::vector<int> kept);
 
 // For a child that talks to servers for the user: it keeps its user, and may open files and
 // sockets. It loses its capabilities, its standard streams and all descriptors except `output`. It

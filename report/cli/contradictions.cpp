@@ -15,15 +15,15 @@ bool is_growth(Report report) {
   return report == Report::Diff || report == Report::Watch;
 }
 
-// Refuses the condition `word` for other reports than `its`, and other conditions for that one.
-Result<void> refuse_word(const FailIf& condition, FailIf::What word, Report its, Report report) {
-  const bool is_word = condition.what == word;
-  if (is_word == (report == its)) return {};
+// Refuses the words that are conditions of the report `its` for other reports, and other conditions
+// for that one. `known` are these words, for the message.
+Result<void> refuse_words(
+    const FailIf& condition, bool is_of_its, Report its, Report report, std::string_view known) {
+  if (is_of_its == (report == its)) return {};
   const std::string_view name = row_of(its).name;
-  const std::string_view text = word == FailIf::What::Found ? "found" : "deadlock";
-  if (is_word) return usage(fmt::format("--fail-if {} is for --{}", text, name));
+  if (is_of_its) return usage(fmt::format("--fail-if {} is for --{}", condition.text, name));
   return usage(
-      fmt::format("--fail-if '{}': the condition for --{} is {}", condition.text, name, text));
+      fmt::format("--fail-if '{}': the condition for --{} is {}", condition.text, name, known));
 }
 
 Result<void> refuse_conditions(const Options& options) {
@@ -31,8 +31,12 @@ Result<void> refuse_conditions(const Options& options) {
     return usage("--allow-missing needs --fail-if");
   }
   for (const FailIf& condition : options.fail_if) {
-    HA_TRY(refuse_word(condition, FailIf::What::Found, Report::Diagnose, options.report));
-    HA_TRY(refuse_word(condition, FailIf::What::Deadlock, Report::Stacks, options.report));
+    const bool is_of_diagnosis =
+        condition.what == FailIf::What::Found || condition.what == FailIf::What::Stuck;
+    const bool is_of_stacks = condition.what == FailIf::What::Deadlock;
+    HA_TRY(refuse_words(condition, is_of_diagnosis, Report::Diagnose, options.report,
+                        "found or stuck"));
+    HA_TRY(refuse_words(condition, is_of_stacks, Report::Stacks, options.report, "deadlock"));
     if (condition.is_of_growth() && !is_growth(options.report)) {
       return usage(
           fmt::format("--fail-if '{}': only --diff and --watch measure growth", condition.text));
@@ -58,6 +62,23 @@ Result<void> refuse_live(const Options& options) {
   if (!options.trace.live) return {};
   if (options.quiet) return usage("-q and --live contradict each other");
   if (options.trace.every < kLeast) return usage("--live needs --every 64k or more");
+  return {};
+}
+
+Result<void> refuse_when(const Options& options) {
+  const bool waits = !options.when.conditions.empty();
+  if (waits && options.output.empty()) {
+    return usage("--when needs a directory for what it saves").advise("-o DIR");
+  }
+  if (waits && !options.fail_if.empty()) return usage("--fail-if and --when contradict each other");
+  if (waits) return {};
+  for (const OptionRow* row : options.given) {
+    const bool is_of_when = row->name == "cooldown" || row->name == "hook" ||
+                            row->name == "max-bytes" || row->name == "keep";
+    if (is_of_when && options.report == Report::Watch) {
+      return usage(fmt::format("--{} needs --when", row->name));
+    }
+  }
   return {};
 }
 
@@ -128,6 +149,7 @@ Result<void> refuse_contradictions(const Draft& draft) {
     return usage("--sort retained works only with --sizes, --diff and --watch");
   }
   HA_TRY(refuse_live(options));
+  HA_TRY(refuse_when(options));
   HA_TRY(refuse_at_exit(options));
   HA_TRY(refuse_conditions(options));
   HA_TRY(refuse_calls(draft));

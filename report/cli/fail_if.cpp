@@ -37,6 +37,13 @@ constexpr std::array<std::pair<std::string_view, FailIf::What>, 7> kWords{{
     {"leaked", FailIf::What::Leaked},
 }};
 
+// Conditions without a type and a number.
+constexpr std::array<std::pair<std::string_view, FailIf::What>, 3> kLoneWords{{
+    {"found", FailIf::What::Found},
+    {"stuck", FailIf::What::Stuck},
+    {"deadlock", FailIf::What::Deadlock},
+}};
+
 std::string_view without_spaces(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
@@ -53,8 +60,8 @@ Error wrong(std::string_view why) {
           fmt::format("{}; write it as 'count(TYPE) > 100', 'bytes(TYPE) > 10M', "
                       "'retained(TYPE) > 1G', with --diff also 'growth(TYPE) > 0' or "
                       "'growth_bytes(TYPE) > 1M', with --leaks 'leaked(TYPE) > 0' or "
-                      "'leaked_bytes(TYPE) > 1M', with --diagnose 'found', "
-                      "with --stacks 'deadlock'",
+                      "'leaked_bytes(TYPE) > 1M', with --diagnose 'found' or "
+                      "'stuck', with --stacks 'deadlock'",
                       why)};
 }
 
@@ -102,8 +109,9 @@ Result<FailIf> parse_fail_if(std::string_view text) {
   condition.text = std::string(text);
   std::string_view rest = without_spaces(text);
   const std::string_view word = without_trailing_spaces(rest);
-  if (word == "found" || word == "deadlock") {
-    condition.what = word == "found" ? FailIf::What::Found : FailIf::What::Deadlock;
+  for (const auto& [known, meaning] : kLoneWords) {
+    if (word != known) continue;
+    condition.what = meaning;
     return condition;
   }
   const auto what = take_word(rest);
@@ -148,6 +156,7 @@ std::int64_t measure(const FailIf& condition, const analyze::Difference& differe
       case FailIf::What::Leaked:
       case FailIf::What::LeakedBytes:
       case FailIf::What::Found:
+      case FailIf::What::Stuck:
       case FailIf::What::Deadlock: break;
     }
   }

@@ -21,6 +21,7 @@ struct FailIf {
     Leaked,       // leaked objects, of --leaks
     LeakedBytes,  // bytes of these
     Found,        // whether --diagnose has found a fault; without type and number
+    Stuck,        // whether --diagnose has found that it hangs; likewise
     Deadlock,     // whether --stacks has found a deadlock; likewise
   };
   enum class Comparison : std::uint8_t { Greater, GreaterEqual, Less, LessEqual, Equal, NotEqual };
@@ -34,7 +35,9 @@ struct FailIf {
     return what == What::Growth || what == What::GrowthBytes;
   }
   // Whether it has neither a type nor a number.
-  [[nodiscard]] bool is_a_word() const { return what == What::Found || what == What::Deadlock; }
+  [[nodiscard]] bool is_a_word() const {
+    return what == What::Found || what == What::Stuck || what == What::Deadlock;
+  }
   [[nodiscard]] bool is_of_leaks() const {
     return what == What::Leaked || what == What::LeakedBytes;
   }

@@ -83,6 +83,12 @@ std::vector<pid_t> tree_of(const std::vector<ListedProcess>& all, pid_t root) {
   return tree;
 }
 
+std::vector<pid_t> our_processes() {
+  std::vector<ListedProcess> all = list_processes();
+  all.push_back({::getpid(), 0, {}});
+  return tree_of(all, ::getpid());
+}
+
 std::vector<pid_t> named_like(const std::vector<ListedProcess>& all, std::string_view pattern) {
   std::vector<pid_t> found;
   for (const ListedProcess& one : all) {

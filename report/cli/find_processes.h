@@ -28,6 +28,9 @@ std::vector<ListedProcess> list_processes();
 // `root` and all its descendants, parents first; empty if it is not in `all`.
 std::vector<pid_t> tree_of(const std::vector<ListedProcess>& all, pid_t root);
 
+// This process and all its descendants, which a server or a watch does not look at.
+std::vector<pid_t> our_processes();
+
 // The processes whose names match a glob, by pid.
 std::vector<pid_t> named_like(const std::vector<ListedProcess>& all, std::string_view pattern);
 

@@ -19,13 +19,16 @@ constexpr Reports kConditions{Report::Snapshot, Report::Count, Report::Sizes,   
                               Report::Watch,    Report::Leaks, Report::Diagnose, Report::Stacks};
 constexpr Reports kOfHeaps = Reports::all().without(
     {Report::Stacks, Report::Check, Report::Call, Report::Ruby, Report::Trace});
+constexpr Reports kWithOutput = Reports::all().without({Report::Serve});
 constexpr Reports kCopies{Report::Call, Report::Ruby, Report::Inject};
 
 using Group = OptionGroup;
 using Explain = ExplainOptions;
 using Leaks = LeakReportOptions;
 using Rows = snapshot::RowChoice;
+using Serve = ServeReportOptions;
 using Trace = TraceReportOptions;
+using Whens = WhenOptions;
 
 constexpr Choice<snapshot::SortBy> kSorts[] = {
     {"bytes", snapshot::SortBy::Bytes},
@@ -88,6 +91,13 @@ Result<void> by_report(const std::string& value, Draft& draft) {
   return draft.options.report == Report::Trace ? ReadOfTrace(value, draft) : Read(value, draft);
 }
 
+// The file of --inject, or the number of --watch.
+Result<void> read_keep(const std::string& value, Draft& draft) {
+  return draft.options.report == Report::Watch
+             ? set<read_rounds, &Options::when, &Whens::keep>(value, draft)
+             : set<text, &Options::keep>(value, draft);
+}
+
 Result<void> show_all_frames(const std::string& /*value*/, Draft& draft) {
   draft.options.trace.with_all_frames = true;
   draft.options.brief = false;
@@ -140,23 +150,27 @@ const std::array kOptions{
                       "the time; the extension selects the format; a .html or .csv without %p has "
                       "the reports on several processes",
               .read = set<text, &Options::output>,
+              .reports = kWithOutput,
               .offers = "@file"},
     OptionRow{.name = "force",
               .group = Group::Output,
               .help = "replace FILE if it exists; write to a FIFO or device",
-              .read = turn_on<&Options::force>},
+              .read = turn_on<&Options::force>,
+              .reports = kWithOutput},
     OptionRow{.name = "format",
               .letter = 'f',
               .argument = "NAME",
               .group = Group::Output,
               .help = "{formats}",
               .read = keep_text<&Draft::format>,
+              .reports = kWithOutput,
               .offers = "@format"},
     OptionRow{.name = "gzip",
               .letter = 'z',
               .group = Group::Output,
               .help = "compress the output; implied if FILE ends in .gz",
-              .read = turn_on<&Options::with_gzip>},
+              .read = turn_on<&Options::with_gzip>,
+              .reports = kWithOutput},
     OptionRow{
         .name = "human",
         .argument = "[=no]",
@@ -172,7 +186,8 @@ const std::array kOptions{
               .help = "show only the first N rows",
               .read = set<at_least<1>, &Options::rows, &Rows::top>,
               .reports = Reports{Report::Count, Report::Sizes, Report::Diff, Report::Watch,
-                                 Report::Strings, Report::Find, Report::Trace, Report::Leaks}},
+                                 Report::Strings, Report::Find, Report::Trace, Report::Leaks,
+                                 Report::Serve}},
     OptionRow{.name = "type",
               .argument = "GLOB",
               .group = Group::Rows,
@@ -226,7 +241,7 @@ const std::array kOptions{
               .help = "exit with status 10 if EXPR is true: 'count(User) > 1000'; also bytes(TYPE) "
                       "and retained(TYPE); with --diff and --watch, growth(TYPE) and "
                       "growth_bytes(TYPE), with --leaks, leaked(TYPE) and leaked_bytes(TYPE), with "
-                      "--diagnose, found; with --stacks, deadlock; may be repeated",
+                      "--diagnose, found or stuck; with --stacks, deadlock; may be repeated",
               .read = add<parse_fail_if, &Options::fail_if>,
               .reports = kConditions,
               .may_repeat = true},
@@ -256,6 +271,30 @@ const std::array kOptions{
               .group = Group::Rows,
               .help = "compare N times (default 5)",
               .read = set<read_rounds, &Options::rounds>,
+              .reports = Reports{Report::Watch}},
+    OptionRow{.name = "when",
+              .argument = "EXPR",
+              .group = Group::Rows,
+              .help =
+                  "wait until EXPR is true, then save a snapshot and a diagnosis in the "
+                  "directory of -o: 'rss > 75%', 'memory > 90%', 'threads > 500', "
+                  "'growth(rss) > 100M' (per minute), 'stuck', or a condition of --fail-if; may "
+                  "be repeated",
+              .read = add<parse_when, &Options::when, &Whens::conditions>,
+              .reports = Reports{Report::Watch},
+              .may_repeat = true},
+    OptionRow{.name = "cooldown",
+              .argument = "TIME",
+              .group = Group::Rows,
+              .help = "with --when, save nothing of the same process for TIME (default 5m)",
+              .read = set<read_interval, &Options::when, &Whens::cooldown>,
+              .reports = Reports{Report::Watch}},
+    OptionRow{.name = "hook",
+              .argument = "COMMAND",
+              .group = Group::Rows,
+              .help = "with --when, run COMMAND in a shell after each capture, with the names of "
+                      "the snapshot ($1), of the diagnosis ($2) and the pid ($3)",
+              .read = set<text, &Options::when, &Whens::hook>,
               .reports = Reports{Report::Watch}},
 
     OptionRow{.name = "paths",
@@ -331,6 +370,7 @@ const std::array kOptions{
               .group = Group::Content,
               .help = "replace all names with placeholders, except those from libraries",
               .read = set<read_redact, &Options::redact>,
+              .reports = kWithOutput,
               .offers = "full"},
 
     OptionRow{.name = "heap",
@@ -349,7 +389,7 @@ const std::array kOptions{
                       "copy of it); auto (picks one of these two); read (stops nothing; the result "
                       "may be inconsistent)",
               .read = set<one_of<kHolds>, &Options::hold>,
-              .reports = Reports::all().without({Report::Stacks, Report::Trace}),
+              .reports = Reports::all().without({Report::Stacks, Report::Trace, Report::Serve}),
               .needs = Needs::Process,
               .offers = "freeze clone auto read"},
     OptionRow{.name = "max-pause",
@@ -415,11 +455,13 @@ const std::array kOptions{
               .reports = Reports{Report::Inject},
               .offers = "@file"},
     OptionRow{.name = "keep",
-              .argument = "FILE",
+              .argument = "FILE|N",
               .group = Group::Calls,
-              .help = "keep the raw dump in FILE instead of making a snapshot",
-              .read = set<text, &Options::keep>,
-              .reports = Reports{Report::Inject},
+              .help =
+                  "keep the raw dump in FILE instead of making a snapshot; with --watch --when, "
+                  "keep only the last N captures (default 5)",
+              .read = read_keep,
+              .reports = Reports{Report::Inject, Report::Watch},
               .offers = "@file"},
 
     OptionRow{
@@ -451,6 +493,36 @@ const std::array kOptions{
               .read = turn_off<&Options::trace, &Trace::with_final_mark>,
               .reports = Reports{Report::Trace},
               .needs = Needs::Process},
+
+    OptionRow{.name = "listen",
+              .argument = "ADDRESS",
+              .group = Group::Serve,
+              .help = "where to listen: HOST:PORT with a numeric HOST (default 127.0.0.1:9748), or "
+                      "the path of a Unix socket; other machines can only reach it with "
+                      "--token-file",
+              .read = set<text, &Options::serve, &Serve::listen>,
+              .reports = Reports{Report::Serve}},
+    OptionRow{
+        .name = "token-file",
+        .argument = "FILE",
+        .group = Group::Serve,
+        .help = "answer only requests that have the token in FILE, which nobody else may read",
+        .read = set<text, &Options::serve, &Serve::token_file>,
+        .reports = Reports{Report::Serve},
+        .offers = "@file"},
+    OptionRow{.name = "pause-budget",
+              .argument = "MS",
+              .group = Group::Serve,
+              .help = "stop each process for at most MS milliseconds per minute (default 1000)",
+              .read = set<read_max_pause, &Options::serve, &Serve::pause_budget>,
+              .reports = Reports{Report::Serve}},
+    OptionRow{.name = "max-bytes",
+              .argument = "N",
+              .group = Group::Serve,
+              .help = "write no report of more than N bytes (k, M, G; default 1G); with --when, "
+                      "keep no more than N bytes in all (default 2G)",
+              .read = set<parse_size, &Options::most_bytes>,
+              .reports = Reports{Report::Serve, Report::Watch}},
 
     OptionRow{.name = "type-info",
               .argument = "FILE",
@@ -525,6 +597,7 @@ std::string_view title_of(OptionGroup group) {
     case Group::Pause: return "The pause";
     case Group::Calls: return "Calls";
     case Group::Trace: return "Traces";
+    case Group::Serve: return "Serving";
     case Group::Symbols: return "Types and symbols";
     case Group::General: break;
   }

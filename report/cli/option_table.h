@@ -50,6 +50,7 @@ enum class OptionGroup : std::uint8_t {
   Pause,
   Calls,
   Trace,
+  Serve,
   Symbols,
   General,
 };

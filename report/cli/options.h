@@ -15,6 +15,7 @@
 #include "report/analyze/find_expression.h"
 #include "report/call/function_call.h"
 #include "report/cli/fail_if.h"
+#include "report/cli/when.h"
 #include "report/collect/take_options.h"
 #include "report/format/write/together.h"
 #include "report/model/counts.h"
@@ -43,6 +44,7 @@ enum class Report : std::uint8_t {
   Trace,
   Leaks,
   Diagnose,
+  Serve,
 };
 enum class ColourChoice : std::uint8_t { Auto, Always, Never };
 
@@ -83,6 +85,21 @@ struct TraceReportOptions {
   bool with_all_frames = false;
   std::size_t depth = 0;              // frames; 0: all
   std::optional<trace::Value> value;  // none: as suits the format
+};
+
+// The options of --serve.
+struct ServeReportOptions {
+  std::string listen = "127.0.0.1:9748";
+  std::string token_file;                        // empty: no token
+  std::chrono::milliseconds pause_budget{1000};  // per minute and process
+};
+
+// The options of --watch --when, which waits for a moment and keeps what there is to see then.
+struct WhenOptions {
+  std::vector<When> conditions;                 // any of them; empty: a watch of growth
+  std::chrono::milliseconds cooldown{300'000};  // between two captures of a process
+  unsigned keep = 5;                            // captures
+  std::string hook;  // a command of the shell, which gets the names of the files; empty: none
 };
 
 // One source.
@@ -140,6 +157,9 @@ struct Options : Request {
   ExplainOptions explain;
   TraceReportOptions trace;
   LeakReportOptions leaks;
+  ServeReportOptions serve;
+  WhenOptions when;
+  std::uint64_t most_bytes = 0;  // of a report of --serve, of all files of --when; 0: the default
 
   CallExpression call;    // of --call
   std::string ruby_code;  // of --ruby

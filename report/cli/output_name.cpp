@@ -19,7 +19,8 @@ std::string host_name() {
   return name;
 }
 
-// The time for file names: no colons, and sortable.
+}  // namespace
+
 std::string file_time() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -28,8 +29,6 @@ std::string file_time() {
   std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &parts);
   return text;
 }
-
-}  // namespace
 
 std::string output_name(const Options& options) {
   if (!options.output.empty()) {

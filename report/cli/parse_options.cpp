@@ -200,14 +200,15 @@ std::string shown_with_value(const OptionRow& row, const std::string& value) {
 
 // The argument of a subcommand before its source. `watch 4711` has a default interval.
 Result<std::string> take_argument(const ReportRow& row, const Words& words, Draft& draft) {
-  constexpr std::string_view kUsualInterval = "10s";
+  const bool waits = !draft.options.when.conditions.empty();
+  const std::string_view usual = waits ? "250ms" : "10s";
   if (!words.is_subcommand) return words.report_argument;
   const bool is_elsewhere = std::any_of(words.options.begin(), words.options.end(), [](auto& one) {
     return one.row->group == OptionGroup::Source;
   });
   const std::size_t wanted = is_elsewhere ? 1 : 2;
   if (draft.sources.size() < wanted && row.report == Report::Watch) {
-    return std::string(kUsualInterval);
+    return std::string(usual);
   }
   if (draft.sources.size() < wanted) {
     return usage(fmt::format("{} needs {} and a source", row.name, row.argument))

@@ -88,6 +88,11 @@ Result<void> read_format(Draft& draft) {
   Options& options = draft.options;
   const ReportRow& row = row_of(options.report);
   options.with_gzip |= ends_in_gz(options.output);
+  if (!options.when.conditions.empty()) {  // -o is a directory
+    options.format = formats_of(row).front();
+    return draft.format.empty() ? Result<void>()
+                                : usage("--format: --when saves snapshots as JSON Lines");
+  }
   const bool is_passed_on = row.writers == nullptr || !options.keep.empty();
   if (is_passed_on && !draft.format.empty()) {
     return usage("--format: the function's output is passed on unchanged");

@@ -74,7 +74,8 @@ Result<void> refuse_for_several(const Options& options) {
   if (row.is_of_one_process) {
     return usage(fmt::format("{} takes one process, and several were given", shown_name(row)));
   }
-  if (!options.output.empty() || options.report != Report::Snapshot) return {};
+  const bool has_files = !options.output.empty() || !options.when.conditions.empty();
+  if (has_files || options.report != Report::Snapshot) return {};
   return usage("several processes need a file each")
       .advise("-o NAME.%p, which adds the pid, or -o NAME.html, which has them all");
 }

@@ -186,6 +186,16 @@ const std::array kReports{
                   writes<&Format::sites, &Format::trace_lines, &Format::trace, &Format::trace_page>,
               .answer = run_trace,
               .is_of_one_process = true},
+    ReportRow{.report = Report::Serve,
+              .name = "serve",
+              .source = "PID...",
+              .help = "reports over HTTP, for Prometheus, profilers and people",
+              .more =
+                  "Answers /metrics, /diagnose, /stacks, /snapshot, /debug/pprof/heap, and / with "
+                  "a list. No process is stopped for longer than --pause-budget per minute, "
+                  "nothing is written to a process, and no values are shown.",
+              .examples = {"serve --name 'web-*'", "serve --listen /run/heapattach.sock 4711"},
+              .needs = Needs::Process},
     ReportRow{.report = Report::Check,
               .name = "check",
               .source = "PID",

@@ -1,5 +1,9 @@
 // --diagnose: what is wrong with a process, in one page.
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "report/cli/find_processes.h"
@@ -11,11 +15,21 @@ namespace heapattach {
 
 namespace {
 
-// The condition of --fail-if found is true if the verdict is a fault.
+// Whether a verdict says that the process hangs.
+bool says_stuck(const diagnose::Verdict& verdict) {
+  constexpr std::array<std::string_view, 3> kKinds{"deadlock", "lost_lock", "all_waiting"};
+  return std::find(kKinds.begin(), kKinds.end(), verdict.kind) != kKinds.end();
+}
+
+// The condition `found` is true if the verdict is a fault, and `stuck` if it is one of hanging.
 void judge_conditions(const Options& options, const DiagnosisReport& report, Answer& answer) {
-  if (options.fail_if.empty() || !report.verdict.is_fault) return;
-  answer.status = ExitStatus::FailIfHeld;
-  answer.remarks.push_back(fmt::format("--fail-if 'found' is true: {}", report.verdict.kind));
+  if (!report.verdict.is_fault) return;
+  for (const FailIf& condition : options.fail_if) {
+    if (condition.what == FailIf::What::Stuck && !says_stuck(report.verdict)) continue;
+    answer.status = ExitStatus::FailIfHeld;
+    answer.remarks.push_back(
+        fmt::format("--fail-if '{}' is true: {}", condition.text, report.verdict.kind));
+  }
 }
 
 }  // namespace

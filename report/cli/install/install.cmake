@@ -26,6 +26,7 @@ add_custom_target(heapattach_man ALL DEPENDS ${packed_files})
 
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE
   ${CMAKE_CURRENT_LIST_DIR}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/heapattach-serve.service DESTINATION lib/systemd/system)
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/integration/ci/heapattach-watchdog TYPE BIN)
 add_custom_target(heapattach_completions)
 function(install_completion shell name destination)

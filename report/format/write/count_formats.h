@@ -22,6 +22,9 @@ namespace heapattach {
 [[nodiscard]] std::string format_count_memprof(const snapshot::CountTable& table);
 [[nodiscard]] std::string format_count_openmetrics(const snapshot::CountTable& table);
 
+// The value of a label in the last of these: safe to show, and escaped.
+[[nodiscard]] std::string metric_label(std::string_view text);
+
 // The rows, with all columns.
 [[nodiscard]] Grid count_grid(const snapshot::CountTable& table);
 

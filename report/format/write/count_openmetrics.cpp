@@ -19,9 +19,7 @@
 
 namespace heapattach {
 
-namespace {
-
-std::string label_text(std::string_view text) {
+std::string metric_label(std::string_view text) {
   std::string escaped;
   for (const char letter : terminal_text(text)) {
     if (letter == '\\' || letter == '"') escaped += '\\';
@@ -29,6 +27,8 @@ std::string label_text(std::string_view text) {
   }
   return escaped;
 }
+
+namespace {
 
 class Exposition {
  public:
@@ -51,7 +51,7 @@ class Exposition {
       if (number == nullptr) continue;
       const snapshot::CountRow& row = table_.rows[i];
       text_ += fmt::format("heapattach_{}{{pid=\"{}\",type=\"{}\",reachable=\"{}\"}} {}\n", name,
-                           table_.pid, label_text(row.type), row.is_reachable, *number);
+                           table_.pid, metric_label(row.type), row.is_reachable, *number);
     }
   }
 

@@ -52,7 +52,8 @@ TEST_CASE("each option has one name, a line of help, and a reader") {
     CHECK((row.read != nullptr) == (row.name != "help" && row.name != "version"));
   }
   for (const ReportRow& row : report_rows()) {
-    CHECK((row.answer != nullptr));
+    // --serve is not one run of one report.
+    CHECK((row.answer != nullptr || row.report == Report::Serve));
     CHECK((row.read != nullptr) == !row.argument.empty());
   }
 }

@@ -1,0 +1,204 @@
+// `heapattach watch --when`: what is saved at the right moment, before the kernel kills the
+// process.
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "integration/control_group.h"
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+
+namespace {
+
+using std::chrono::seconds;
+
+// A control group with a limit on memory, whichever version this machine has.
+class LimitedGroup {
+ public:
+  explicit LimitedGroup(std::uint64_t bytes)
+      : first_("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+        second_(unified_hierarchy(), "memory.max") {
+    if (!exists()) return;
+    const std::string limit = std::to_string(bytes);
+    if (first_.exists()) {
+      is_limited_ = first_.write("memory.limit_in_bytes", limit);
+    } else {
+      is_limited_ = second_.write("memory.max", limit);
+      static_cast<void>(second_.write("memory.swap.max", "0"));
+    }
+  }
+  [[nodiscard]] bool exists() const { return first_.exists() || second_.exists(); }
+  [[nodiscard]] const ControlGroup& group() const { return first_.exists() ? first_ : second_; }
+  [[nodiscard]] bool take(pid_t pid) const {
+    return is_limited_ && group().write("cgroup.procs", std::to_string(pid));
+  }
+
+ private:
+  ControlGroup first_;
+  ControlGroup second_;
+  bool is_limited_ = false;
+};
+
+bool skip_without(const LimitedGroup& group) {
+  if (group.exists()) return false;
+  print_skip("no control group for memory can be made");
+  return true;
+}
+
+std::vector<std::string> command_of(const std::vector<std::string>& arguments) {
+  std::vector<std::string> command{"/bin/sh", "-c", "exec \"$0\" watch \"$@\" 2>&1", tool_path()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+// The file in a directory whose name ends so; empty if there is none.
+std::string file_ending_in(const TemporaryDirectory& directory, const std::string& ending) {
+  for (const std::string& name : directory.list()) {
+    if (name.ends_with(ending)) return directory.file(name);
+  }
+  return {};
+}
+
+bool appears(const TemporaryDirectory& directory, const std::string& ending) {
+  return eventually(seconds(90), [&] { return !file_ending_in(directory, ending).empty(); });
+}
+
+// Reads what the watch says until a line contains `words`; empty if none does.
+std::string line_with(ChildProcess& watch, const std::string& words) {
+  while (const auto line = watch.read_line(seconds(90))) {
+    if (line->find(words) != std::string::npos) return *line;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("when: the snapshot is there before the kernel kills the process") {
+  constexpr std::uint64_t kLimit = std::uint64_t{128} << 20;
+  const int all = rounds(2, 20);
+  int in_time = 0;
+  for (int round = 0; round < all; ++round) {
+    const LimitedGroup group(kLimit);
+    if (skip_without(group)) return;
+    LiveTarget target("grows", {"40"});
+    REQUIRE(group.take(target.pid()));
+    const TemporaryDirectory directory;
+    ChildProcess watch(command_of(
+        {"50ms", "--when", "memory > 50%", "-o", directory.path(), std::to_string(target.pid())}));
+    CHECK(line_with(watch, "watching process") != "");
+    target.child().send_line("grow");
+    const auto end = target.child().wait_end(seconds(120));
+    const std::string snapshot = file_ending_in(directory, ".jsonl.gz");
+    REQUIRE(end);
+    CHECK(WIFSIGNALED(*end));
+    CHECK(WTERMSIG(*end) == SIGKILL);
+    CHECK_MESSAGE(snapshot != "", watch.read_rest(seconds(30)));
+    if (snapshot.empty()) continue;
+    const ToolRun counts = run_tool({"-q", "count", "-f", "json", snapshot});
+    CHECK(counts.status == 0);
+    CHECK(counts.output.find("\"session\"") != std::string::npos);
+    in_time += counts.status == 0 ? 1 : 0;
+    CHECK(watch.wait_end(seconds(60)) == 0);
+  }
+  print_figure(fmt::format("when: {} of {} snapshots were whole before the kill", in_time, all));
+}
+
+TEST_CASE("when: where memory is short for both, nothing is copied, and the process lives on") {
+  const LimitedGroup group(std::uint64_t{100} << 20);
+  if (skip_without(group)) return;
+  LiveTarget target("grows", {"1"});
+  REQUIRE(group.take(target.pid()));
+  target.child().send_line("grow");
+  const bool is_large = eventually(seconds(60), [&] {
+    const std::string resident = status_line(target.pid(), "VmRSS");
+    return !resident.empty() && std::stol(resident) > 60 << 10;
+  });
+  target.child().signal(SIGSTOP);
+  REQUIRE(is_large);
+  const TemporaryDirectory directory;
+  ChildProcess watch(
+      {"/bin/sh", "-c",
+       "echo $$ >\"$1\"/cgroup.procs && exec \"$0\" watch --when 'rss > 1M' -o \"$2\" "
+       "\"$3\" 2>&1",
+       tool_path(), group.group().path().string(), directory.path(), std::to_string(target.pid())});
+  CHECK(line_with(watch, "only ").find("left where heapattach runs") != std::string::npos);
+  watch.signal(SIGTERM);
+  CHECK(watch.wait_end(seconds(60)) == 0);
+  CHECK(file_ending_in(directory, ".jsonl.gz") == "");
+  CHECK(target.child().is_running());
+  target.child().signal(SIGKILL);
+  CHECK(target.child().wait_end(seconds(60)));
+}
+
+TEST_CASE("when: the watch survives a restart, keeps the last capture, and runs the hook") {
+  const TemporaryDirectory directory;
+  const TemporaryDirectory told;
+  ChildProcess watch(command_of({"--when", "threads > 0", "--cooldown", "1h", "--keep", "1",
+                                 "--hook", "printf '%s %s' \"$1\" \"$3\" >" + told.path() + "/$3",
+                                 "-o", directory.path(), "--name", "target_grows"}));
+  std::string first;
+  for (int start = 0; start < 2; ++start) {
+    LiveTarget target("grows");
+    const std::string pid = std::to_string(target.pid());
+    const std::string saved = line_with(watch, "saved ");
+    CHECK(saved.find("target_grows." + pid + ".") != std::string::npos);
+    CHECK(eventually(seconds(60), [&] {
+      return ::access(told.file(pid).c_str(), F_OK) == 0 &&
+             read_text(told.file(pid)).ends_with(".jsonl.gz " + pid);
+    }));
+    CHECK(harm_done_to(target.pid()) == "");
+    const std::vector<std::string> kept = directory.list();
+    CHECK(kept.size() == 2);  // the snapshot and the diagnosis of the last capture alone
+    for (const std::string& name : kept) CHECK(name.starts_with("target_grows." + pid + "."));
+  }
+  watch.signal(SIGTERM);
+  CHECK(watch.wait_end(seconds(60)) == 0);
+}
+
+TEST_CASE("when: a process that is stuck is found, and counts are judged") {
+  LiveTarget stuck("deadlock");
+  const TemporaryDirectory directory;
+  ChildProcess watch(command_of({"--when", "stuck", "--max-pause", "30s", "-o", directory.path(),
+                                 std::to_string(stuck.pid())}));
+  REQUIRE(appears(directory, ".diagnosis.txt"));
+  CHECK(read_text(file_ending_in(directory, ".diagnosis.txt")).starts_with("deadlock"));
+  watch.signal(SIGTERM);
+  CHECK(watch.wait_end(seconds(60)) == 0);
+  if (!is_target_built("still")) return;
+  LiveTarget still("still", {"5000"});
+  const TemporaryDirectory counted;
+  ChildProcess second(
+      command_of({"--when", "count(*) > 5000", "-o", counted.path(), std::to_string(still.pid())}));
+  CHECK(appears(counted, ".jsonl.gz"));
+  CHECK(harm_done_to(still.pid()) == "");
+}
+
+TEST_CASE("when: no file becomes larger than its share of all that is kept") {
+  LiveTarget target("grows", {"0"});
+  target.child().send_line("grow");
+  const bool is_large = eventually(seconds(60), [&] {
+    const std::string resident = status_line(target.pid(), "VmRSS");
+    return !resident.empty() && std::stol(resident) > 60 << 10;
+  });
+  target.child().signal(SIGSTOP);
+  REQUIRE(is_large);
+  const TemporaryDirectory directory;
+  ChildProcess watch(command_of({"--when", "rss > 1M", "--keep", "1", "--max-bytes", "16k", "-o",
+                                 directory.path(), std::to_string(target.pid())}));
+  CHECK(line_with(watch, "saved ").ends_with(".diagnosis.txt"));
+  CHECK(file_ending_in(directory, ".jsonl.gz") == "");
+  watch.signal(SIGTERM);
+  CHECK(watch.wait_end(seconds(60)) == 0);
+}
+
+}  // namespace heapattach

@@ -1,0 +1,98 @@
+#include "report/cli/kept_files.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <utility>
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "attach/base/directory.h"
+
+namespace heapattach {
+
+namespace {
+
+bool is_digit(char letter) {
+  return letter >= '0' && letter <= '9';
+}
+
+// "20261124T093000Z"
+bool is_time(std::string_view text) {
+  constexpr std::string_view kLikeness = "00000000T000000Z";
+  return text.size() == kLikeness.size() &&
+         std::equal(text.begin(), text.end(), kLikeness.begin(), [](char letter, char like) {
+           return like == '0' ? is_digit(letter) : letter == like;
+         });
+}
+
+// Takes what follows the last dot off `text`.
+std::string_view take_last(std::string_view& text) {
+  const std::size_t dot = text.rfind('.');
+  if (dot == std::string_view::npos) return std::exchange(text, {});
+  const std::string_view last = text.substr(dot + 1);
+  text = text.substr(0, dot);
+  return last;
+}
+
+std::string_view time_of(std::string_view capture) {
+  return take_last(capture);
+}
+
+}  // namespace
+
+std::string capture_name(std::string_view process, int pid, std::string_view time) {
+  std::string name(process);
+  for (char& letter : name) {
+    const bool is_plain = is_digit(letter) || (letter >= 'a' && letter <= 'z') ||
+                          (letter >= 'A' && letter <= 'Z') || letter == '-';
+    if (!is_plain) letter = '_';
+  }
+  return fmt::format("{}.{}.{}", name.empty() ? "process" : name, pid, time);
+}
+
+std::string_view capture_of(std::string_view file) {
+  for (const std::string_view ending : kCaptureEndings) {
+    if (!file.ends_with(ending)) continue;
+    const std::string_view name = file.substr(0, file.size() - ending.size());
+    std::string_view rest = name;
+    if (!is_time(take_last(rest))) return {};
+    const std::string_view pid = take_last(rest);
+    const bool is_pid = !pid.empty() && std::all_of(pid.begin(), pid.end(), is_digit);
+    return is_pid && !rest.empty() ? name : std::string_view();
+  }
+  return {};
+}
+
+std::vector<std::string> surplus_files(std::vector<std::string> files, std::size_t keep) {
+  std::set<std::pair<std::string, std::string>> captures;  // by time
+  for (const std::string& file : files) {
+    const std::string name(capture_of(file));
+    if (!name.empty()) captures.insert({std::string(time_of(name)), name});
+  }
+  std::set<std::string> surplus;
+  while (captures.size() > keep) {
+    surplus.insert(captures.begin()->second);
+    captures.erase(captures.begin());
+  }
+  std::erase_if(files, [&](const std::string& file) {
+    return !surplus.contains(std::string(capture_of(file)));
+  });
+  return files;
+}
+
+void remove_surplus(const std::string& directory, std::size_t keep) {
+  std::vector<std::string> files;
+  const Directory listing(::opendir(directory.c_str()));
+  if (listing == nullptr) return;
+  while (const dirent* const entry = ::readdir(listing.get())) {  // NOLINT(concurrency-mt-unsafe)
+    files.emplace_back(entry->d_name);
+  }
+  for (const std::string& file : surplus_files(std::move(files), keep)) {
+    ::unlink((directory + "/" + file).c_str());
+  }
+}
+
+}  // namespace heapattach

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "report/cli/console.h"
+#include "report/cli/exit_status.h"
+#include "report/cli/options.h"
+
+namespace heapattach {
+
+// `heapattach serve`: reports over HTTP (report/serve/serve.h), until SIGINT or SIGTERM.
+[[nodiscard]] ExitStatus run_serve(const Options& options, const Console::Settings& settings);
+
+}  // namespace heapattach

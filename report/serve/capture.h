@@ -1,0 +1,74 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <sys/types.h>
+
+// What `heapattach serve` can be asked for, and how the answer is shown over HTTP.
+namespace heapattach::serve {
+
+enum class What : std::uint8_t {
+  Processes,  // the list of the served processes; the keeper makes it itself
+  Counts,
+  Stacks,
+  StacksJson,
+  Diagnosis,
+  DiagnosisJson,
+  Snapshot,
+  Profile,
+};
+
+// A page that shows one capture of one process.
+struct Page {
+  What what;
+  std::string_view path;
+  bool as_json = false;  // with ?format=json
+  std::string_view type;
+  std::string_view file_ending{};  // of the name under which a browser saves it; empty: shown
+  std::string_view about{};        // the text of the link to it
+};
+
+inline constexpr std::array kPages{
+    Page{What::Diagnosis, "/diagnose", false, "text/plain; charset=utf-8", {}, "diagnosis"},
+    Page{What::DiagnosisJson, "/diagnose", true, "application/json"},
+    Page{What::Stacks, "/stacks", false, "text/plain; charset=utf-8", {}, "stacks"},
+    Page{What::StacksJson, "/stacks", true, "application/json"},
+    Page{What::Snapshot, "/snapshot", false, "application/gzip", "jsonl.gz", "snapshot"},
+    Page{What::Profile, "/debug/pprof/heap", false, "application/octet-stream", "pb.gz", "profile"},
+};
+
+// The exit statuses of heapattach (report/cli/exit_status.h) that make a difference here.
+enum Status : int {
+  kUsage = 2,
+  kGone = 3,
+  kDenied = 4,
+  kNoHeap = 5,
+  kTimeout = 6,
+  kTraced = 9,
+};
+
+// One look at one process.
+struct Capture {
+  What what = What::Processes;
+  pid_t pid = 0;
+  std::uint64_t started = 0;  // in ticks since boot: with the pid, it identifies the process
+  std::chrono::milliseconds longest_pause{};  // more is not allowed
+
+  [[nodiscard]] bool is_like(const Capture& other) const {
+    return what == other.what && pid == other.pid && started == other.started;
+  }
+};
+
+// A process that is served.
+struct ServedProcess {
+  pid_t pid = 0;
+  std::uint64_t started = 0;  // in ticks since boot
+  std::uint64_t resident_bytes = 0;
+  std::string name;  // chosen by the process: any bytes
+};
+
+}  // namespace heapattach::serve

@@ -1,0 +1,164 @@
+#include "report/serve/routes.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "report/text/terminal_text.h"
+
+namespace heapattach::serve {
+
+namespace {
+
+// Takes as long for a wrong token as for the right one.
+bool is_equal(std::string_view given, std::string_view token) {
+  unsigned difference = given.size() == token.size() ? 0 : 1;
+  for (std::size_t i = 0; i < token.size(); ++i) {
+    const char letter = i < given.size() ? given[i] : '\0';
+    difference |= static_cast<unsigned char>(letter ^ token[i]);
+  }
+  return difference == 0;
+}
+
+std::string decoded_base64(std::string_view text) {
+  constexpr std::string_view kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  unsigned bits = 0;
+  unsigned value = 0;
+  for (const char letter : text) {
+    const std::size_t digit = kLetters.find(letter);
+    if (digit == std::string_view::npos) break;
+    value = (value << 6 | static_cast<unsigned>(digit)) & 0xffffU;
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes += static_cast<char>(value >> bits & 0xffU);
+  }
+  return bytes;
+}
+
+// The token of "Bearer TOKEN", or the password of "Basic …", which programs make of
+// http://USER:TOKEN@HOST/.
+std::string given_token(std::string_view authorization) {
+  constexpr std::string_view kBearer = "Bearer ";
+  constexpr std::string_view kBasic = "Basic ";
+  if (authorization.starts_with(kBearer)) return std::string(authorization.substr(kBearer.size()));
+  if (!authorization.starts_with(kBasic)) return {};
+  const std::string pair = decoded_base64(authorization.substr(kBasic.size()));
+  const std::size_t colon = pair.find(':');
+  return colon == std::string::npos ? std::string() : pair.substr(colon + 1);
+}
+
+// Whether a browser that was led here by a name of somebody else would send another host. Without
+// a token, only names of this machine are answered.
+bool names_this_machine(std::string_view host) {
+  std::string_view name = host;
+  if (name.starts_with('[')) {
+    name = name.substr(0, name.find(']') + 1);
+  } else {
+    name = name.substr(0, name.rfind(':'));
+  }
+  const bool is_address =
+      name.starts_with("127.") && name.find_first_not_of("0123456789.") == std::string_view::npos;
+  return name.empty() || name == "localhost" || name == "[::1]" || is_address;
+}
+
+std::optional<pid_t> read_pid(std::string_view text) {
+  pid_t pid = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size() || pid <= 0) return {};
+  return pid;
+}
+
+Refusal no_such_page(std::string_view path) {
+  std::vector<std::string_view> paths{"/", "/metrics"};
+  for (const Page& page : kPages) {
+    if (!page.as_json) paths.push_back(page.path);
+  }
+  return {404, fmt::format("there is no {}; there are {}\n", terminal_text(path),
+                           fmt::join(paths, ", "))};
+}
+
+std::string listed(const ServerState& state) {
+  std::string text;
+  for (const Account& account : state.accounts) {
+    text +=
+        fmt::format("  ?pid={}  {}\n", account.process.pid, terminal_text(account.process.name));
+  }
+  return text.empty() ? "no process is served at the moment\n" : "served are\n" + text;
+}
+
+}  // namespace
+
+std::optional<Refusal> refuse_stranger(const RequestText& request, const Admission& admission) {
+  if (!admission.token.empty()) {
+    if (is_equal(given_token(request.authorization), admission.token)) return {};
+    return Refusal{401, "the token is missing or wrong; send it as \"Authorization: Bearer\"\n"};
+  }
+  if (admission.is_local_socket || names_this_machine(request.host)) return {};
+  return Refusal{403, "without a token, only requests to localhost are answered\n"};
+}
+
+std::optional<Refusal> read_route(const RequestText& request, Route& route) {
+  if (request.path == "/") return {};
+  if (request.path == "/metrics") {
+    route.kind = Route::Kind::Metrics;
+    route.is_openmetrics =
+        request.accept.find("application/openmetrics-text") != std::string_view::npos;
+    return {};
+  }
+  const bool as_json = request.format == "json";
+  const auto* const page = std::find_if(kPages.begin(), kPages.end(), [&](const Page& one) {
+    return one.path == request.path && (one.as_json == as_json || request.format.empty());
+  });
+  if (page == kPages.end()) {
+    const bool has_path = std::any_of(kPages.begin(), kPages.end(),
+                                      [&](const Page& one) { return one.path == request.path; });
+    if (has_path) return Refusal{400, "?format= may only be json, and only for texts\n"};
+    return no_such_page(request.path);
+  }
+  route.kind = Route::Kind::Page;
+  route.page = page;
+  route.name = request.name.substr(0, 64);
+  if (request.pid.empty()) return {};
+  route.pid = read_pid(request.pid);
+  if (!route.pid) return Refusal{400, "?pid= is not a process id\n"};
+  return {};
+}
+
+std::optional<Refusal> choose_process(const Route& route, const ServerState& state, pid_t& pid) {
+  std::vector<pid_t> chosen;
+  for (const Account& account : state.accounts) {
+    const bool is_wanted = (!route.pid || *route.pid == account.process.pid) &&
+                           (route.name.empty() || route.name == account.process.name);
+    if (is_wanted) chosen.push_back(account.process.pid);
+  }
+  if (chosen.size() == 1) {
+    pid = chosen.front();
+    return {};
+  }
+  if (chosen.empty()) return Refusal{404, "there is no such process; " + listed(state)};
+  return Refusal{400, "several processes are served, so add ?pid= or ?name=; " + listed(state)};
+}
+
+unsigned http_status_of(const AnswerMessage& answer) {
+  switch (answer.outcome) {
+    case Outcome::NoSuchPid: return 404;
+    case Outcome::OverBudget: return 429;
+    case Outcome::Busy: return 503;
+    case Outcome::Finished: break;
+  }
+  switch (answer.status) {
+    case kGone: return 404;
+    case kDenied: return 403;
+    case kNoHeap: return 422;  // the request is right, and this process has no heap
+    case kTimeout: return 504;
+    case kTraced: return 503;
+    default: return 500;
+  }
+}
+
+}  // namespace heapattach::serve

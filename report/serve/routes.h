@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "report/serve/capture.h"
+#include "report/serve/wire.h"
+
+// What a request asks for. Everything here is a pure function of texts.
+namespace heapattach::serve {
+
+// What to gather for a request. Requests that ask for the same have equal routes, and share the
+// answer.
+struct Route {
+  enum class Kind : std::uint8_t { List, Metrics, Page };
+  Kind kind = Kind::List;
+  const Page* page = nullptr;   // of kPages
+  std::optional<pid_t> pid{};   // of ?pid=
+  std::string name{};           // of ?name=
+  bool is_openmetrics = false;  // of metrics: not Prometheus's older text
+
+  bool operator==(const Route& other) const = default;
+};
+
+// The parts of a request that matter; absent ones are empty.
+struct RequestText {
+  std::string_view path;
+  std::string_view pid{};  // parameters
+  std::string_view name{};
+  std::string_view format{};
+  std::string_view accept{};  // headers
+  std::string_view host{};
+  std::string_view authorization{};
+};
+
+// An answer with a status other than 200.
+struct Refusal {
+  unsigned status = 500;
+  std::string text;
+};
+
+// How to know who may ask.
+struct Admission {
+  std::string token;             // empty: nobody needs one
+  bool is_local_socket = false;  // a Unix socket, on which no browser can be led
+};
+
+// A refusal if the request may not be answered.
+[[nodiscard]] std::optional<Refusal> refuse_stranger(const RequestText& request,
+                                                     const Admission& admission);
+// Its route, or the refusal, which lists what there is.
+[[nodiscard]] std::optional<Refusal> read_route(const RequestText& request, Route& route);
+
+// The process that a page is about: the one with the pid or the name, or the only one.
+[[nodiscard]] std::optional<Refusal> choose_process(const Route& route,
+                                                    const ServerState& state,
+                                                    pid_t& pid);
+
+// The HTTP status for a capture that gave no report.
+[[nodiscard]] unsigned http_status_of(const AnswerMessage& answer);
+
+}  // namespace heapattach::serve

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attach/base/fd.h"
+#include "report/serve/capture.h"
+#include "report/serve/pause_budget.h"
+
+// Decides which captures run, when, and who gets their results. It knows no sockets, no processes
+// and no clock, so that every rule can be tested:
+//
+//  - Those who ask for the same of the same process share one capture, and get a finished one that
+//    is not older than kFresh.
+//  - A process is stopped no longer than its budget per minute allows. What may exceed the rest of
+//    it is not begun. Counts that cannot be taken for that reason are answered with the last ones.
+//  - One capture of a process runs at a time, and kMostRunning in all.
+//  - Nothing grows without a bound: a limited number of captures wait, and their results are kept
+//    until they are no longer fresh; only the last counts of each process are kept longer.
+namespace heapattach::serve {
+
+inline constexpr std::chrono::seconds kFresh{2};
+inline constexpr std::chrono::seconds kUntilRetry{60};  // of counts after "no supported heap"
+inline constexpr std::size_t kMostRunning = 2;
+inline constexpr std::size_t kMostWaiting = 128;
+inline constexpr std::size_t kMostProcesses = 64;
+
+// How a capture ended.
+struct Ending {
+  int status = 0;                                   // that of heapattach
+  std::optional<std::chrono::nanoseconds> pause{};  // unknown: none was reported
+  std::chrono::nanoseconds processor_time{};
+  std::string message{};  // why it failed
+  Fd output{};            // the report
+};
+
+enum class Outcome : std::uint8_t {
+  Finished,    // with a status and, if there is a report, its descriptor
+  NoSuchPid,   // not one of the served processes
+  OverBudget,  // the process has been stopped for long enough in this minute
+  Busy,        // too many others are waiting
+};
+
+struct Answer {
+  std::uint64_t asker = 0;
+  Outcome outcome = Outcome::Finished;
+  int status = 0;
+  std::chrono::milliseconds age{};
+  std::chrono::nanoseconds pause{};
+  std::chrono::nanoseconds budget_left{};
+  std::chrono::seconds retry_after{};
+  std::string message{};
+  int output = -1;  // borrowed from the schedule; -1: none
+};
+
+// What is known of a served process.
+struct Account {
+  ServedProcess process;
+  PauseBudget budget{{}};
+  std::uint64_t captures = 0;
+  std::uint64_t failures = 0;
+  std::chrono::nanoseconds pause{};           // of all captures
+  std::chrono::nanoseconds longest_pause{};   // of one
+  std::chrono::nanoseconds processor_time{};  // of ours, for it
+};
+
+class Schedule {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  explicit Schedule(std::chrono::milliseconds pause_per_minute) : per_minute_(pause_per_minute) {}
+
+  // The processes that are served now, at most kMostProcesses of them.
+  void update(std::vector<ServedProcess> processes);
+  [[nodiscard]] const std::vector<Account>& accounts() const { return accounts_; }
+  [[nodiscard]] std::size_t left_out() const { return left_out_; }
+
+  // An answer if there is one at once; otherwise finish() returns it later.
+  std::optional<Answer> ask(What what, pid_t pid, std::uint64_t asker, Time now);
+  // The next capture to run, if one may run now. It counts as running until finish().
+  std::optional<Capture> next(Time now);
+  // Answers everybody who waited for the capture. The descriptors in the answers are valid until
+  // the next call of drop_old().
+  std::vector<Answer> finish(const Capture& capture, Ending ending, Time now);
+  void drop_old(Time now);
+  [[nodiscard]] std::size_t waiting() const { return entries_.size(); }
+
+ private:
+  enum class State : std::uint8_t { Waiting, Running, Done };
+  struct Entry {
+    Capture capture;
+    State state = State::Waiting;
+    std::vector<std::uint64_t> askers{};
+    Ending ending{};
+    Time begun{};
+    Time done{};
+  };
+  Account* account_of(pid_t pid);
+  Entry* find(const Capture& capture);
+  [[nodiscard]] bool is_kept(const Entry& entry, Time now) const;
+  [[nodiscard]] bool is_answer(const Entry& entry, Time now) const;
+  [[nodiscard]] std::chrono::nanoseconds expected_pause(const Account& account) const;
+  [[nodiscard]] Answer answer_with(const Entry& entry, std::uint64_t asker, Time now);
+  [[nodiscard]] Answer over_budget(const Account& account, std::uint64_t asker, Time now) const;
+  void settle(const Entry& entry, Time now);
+
+  std::chrono::nanoseconds per_minute_;
+  std::vector<Account> accounts_;
+  std::size_t left_out_ = 0;
+  std::deque<Entry> entries_;  // in the order in which they were asked for
+};
+
+}  // namespace heapattach::serve
