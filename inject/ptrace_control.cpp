@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/arch/vector_registers.h"
 #include "attach/base/back_off.h"
 #include "attach/base/ptrace_word.h"
 #include "attach/process/process_status.h"
@@ -135,12 +136,11 @@ Result<CallDispatch> PtraceControl::call_dispatch(pid_t tid) {
 
 Result<std::vector<std::byte>> PtraceControl::extended_state(pid_t tid) {
   constexpr std::size_t kMost = std::size_t{64} << 10;
-  constexpr std::size_t kLegacyAndHeader = 576;
   std::vector<std::byte> values(kMost);
   iovec area{values.data(), values.size()};
   HA_TRY(checked("PTRACE_GETREGSET",
-                 ptrace(PTRACE_GETREGSET, tid, ptrace_word(NT_X86_XSTATE), &area)));
-  if (area.iov_len < kLegacyAndHeader || area.iov_len == kMost) {
+                 ptrace(PTRACE_GETREGSET, tid, ptrace_word(kExtendedState), &area)));
+  if (area.iov_len < kLeastExtendedState || area.iov_len == kMost) {
     return Error{ErrorKind::Impossible, "the format of its extended registers is unknown"};
   }
   values.resize(area.iov_len);
@@ -151,7 +151,7 @@ Result<void> PtraceControl::set_extended_state(pid_t tid, std::span<const std::b
   std::vector<std::byte> copy(values.begin(), values.end());
   iovec area{copy.data(), copy.size()};
   return checked("PTRACE_SETREGSET",
-                 ptrace(PTRACE_SETREGSET, tid, ptrace_word(NT_X86_XSTATE), &area));
+                 ptrace(PTRACE_SETREGSET, tid, ptrace_word(kExtendedState), &area));
 }
 
 Result<SignalOrigin> PtraceControl::signal_origin(pid_t tid) {

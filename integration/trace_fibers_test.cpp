@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "integration/rounds.h"
 #include "integration/tracing.h"
 #include "report/trace/cells.h"
 
@@ -47,7 +48,8 @@ TEST_CASE("an allocation of a Crystal program has the fiber that made it") {
   CHECK_FALSE(made.contains({"Second", "first"}));
   CHECK_FALSE(made.contains({"First", "main"}));
   CHECK_FALSE(made.contains({"Asked", "first"}));
-  if (trace.header.drops != 0) return;
+  if (trace.header.drops != 0)
+    return print_skip("samples were lost: exact counts were not compared");
   CHECK(made[{"First", "first"}] == static_cast<double>(first));
   CHECK(made[{"Second", "second"}] == static_cast<double>(second));
   CHECK(made[{"Asked", "main"}] == asked);

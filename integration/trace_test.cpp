@@ -96,7 +96,8 @@ void check_exact(const TracedRounds& traced) {
   const std::uint64_t expected = truth("small") + truth("atomic") + truth("large") +
                                  truth("resized") + truth("finalizable") + truth("freed");
   CHECK(samples + traced.trace.header.drops >= expected);
-  if (traced.trace.header.drops != 0) return;
+  if (traced.trace.header.drops != 0)
+    return print_skip("samples were lost: exact counts were not compared");
   CHECK(sites["make_small"].samples == truth("small"));
   CHECK(sites["make_atomic"].samples == truth("atomic"));
   CHECK(sites["make_large"].samples == truth("large"));

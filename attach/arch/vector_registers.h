@@ -9,6 +9,11 @@
 
 namespace heapattach {
 
+// The kind of note, in core files and for ptrace(2), that has all these registers, and their fewest
+// bytes.
+inline constexpr std::uint32_t kExtendedState = 0x202;  // NT_X86_XSTATE
+inline constexpr std::size_t kLeastExtendedState = 576;
+
 // The words of a thread's floating-point and vector registers (x87, SSE, AVX, AVX-512) that may
 // hold pointers, from the memory layout of the instruction XSAVE: Intel's manual, volume 1, 13.4.
 // It is also the layout of NT_X86_XSTATE and, without what comes after SSE, of NT_FPREGSET.

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kControlEnd = 32;     // FCW to MXCSR
 constexpr std::size_t kRegistersEnd = 416;  // st0 to st7, xmm0 to xmm15
-constexpr std::size_t kMore = 576;          // behind the rest of the area of FXSAVE, and a header
 constexpr std::size_t kMoreEnd = 2688;      // of ZMM16 to ZMM31, with whatever lies between
 
 void add_words(std::span<const std::byte> saved,
@@ -35,15 +34,15 @@ void add_words(std::span<const std::byte> saved,
 std::vector<std::uint64_t> vector_words(std::span<const std::byte> saved) {
   std::vector<std::uint64_t> words;
   add_words(saved, kControlEnd, kRegistersEnd, words);
-  add_words(saved, kMore, kMoreEnd, words);
+  add_words(saved, kLeastExtendedState, kMoreEnd, words);  // after FXSAVE's area and a header
   return words;
 }
 
 std::vector<std::uint64_t> read_vector_registers(pid_t tid) {
   std::array<std::byte, kMoreEnd> saved{};
-  for (const int set : {NT_X86_XSTATE, NT_PRFPREG}) {
+  for (const std::uint32_t set : {kExtendedState, std::uint32_t{NT_PRFPREG}}) {
     iovec area{saved.data(), saved.size()};
-    if (ptrace(PTRACE_GETREGSET, tid, ptrace_word(static_cast<unsigned>(set)), &area) == 0) {
+    if (ptrace(PTRACE_GETREGSET, tid, ptrace_word(set), &area) == 0) {
       return vector_words(std::span(saved).first(area.iov_len));
     }
   }

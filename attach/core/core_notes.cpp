@@ -49,7 +49,7 @@ class Reader {
       const Bytes body = bytes.subspan(name_bytes, header.n_descsz);
       const std::string_view owner = name.substr(0, name.find('\0'));
       if (owner == "CORE") take(header.n_type, body);
-      if (owner == "LINUX" && header.n_type == NT_X86_XSTATE) take_vector_registers(body);
+      if (owner == "LINUX" && header.n_type == kExtendedState) take_vector_registers(body);
       bytes = bytes.subspan(
           std::min<std::uint64_t>(name_bytes + padded(header.n_descsz), bytes.size()));
     }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "attach/arch/processors.h"
 #include "attach/base/page.h"
 #include "attach/process/stat_field.h"
 #include "inject/trace/arch/jump.h"
@@ -20,7 +21,6 @@ namespace heapattach::trace {
 namespace {
 
 constexpr const char* kAdvice = "--count and --watch, which do not change the code of the process";
-constexpr std::byte kReturn{0xc3};
 
 // An instruction of the collector that only returns, after what is changed for the trace; 0 if
 // there is none.
@@ -103,7 +103,7 @@ class Planner {
   }
 
   Result<void> plan_jumps() {
-    const Disassembler disassembler = HA_TRY(Disassembler::open());
+    const Disassembler disassembler = HA_TRY(Disassembler::open(kOwnProcessor));
     std::size_t next = 0;
     std::size_t leading = kLeadingHook + kLeadingHooks;
     // Entries to which another entry jumps come first: a leading hook cannot know that it was

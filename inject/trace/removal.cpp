@@ -41,7 +41,6 @@ constexpr auto kLongestWait = 48ms;
 // then. A program that switches between contexts in a signal handler may have interrupted one in
 // our code. Nothing shows that while it waits to go on, but it leaves the code as soon as it does.
 constexpr auto kGrace = 100ms;
-constexpr std::byte kCall{0xe8};
 constexpr std::uint64_t kCallBytes = 5;
 
 std::optional<BlobHead> head_at(RemoteAddr at, const MemoryReader& memory) {

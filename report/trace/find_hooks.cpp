@@ -389,7 +389,7 @@ Result<FoundHooks> find_hooks(const Modules& modules,
   const auto module = std::ranges::find_if(
       all, [&](const Module& candidate) { return candidate.name() == collector.module; });
   if (module == all.end()) return Error{ErrorKind::Impossible, "the collector's module is gone"};
-  const Disassembler disassembler = HA_TRY(Disassembler::open());
+  const Disassembler disassembler = HA_TRY(Disassembler::open(module->machine()));
   return HookFinder(modules, *module, memory, disassembler, deadline).find(collector);
 }
 

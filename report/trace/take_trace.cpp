@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "attach/arch/processors.h"
 #include "attach/base/guardian.h"
 #include "attach/base/interrupt.h"
 #include "attach/process/permission.h"
@@ -410,7 +411,7 @@ double expected_cost(double bytes_per_second, std::uint64_t every) {
 
 Result<TraceFacts> trace_facts(const Request& request) {
   const Prepared prepared = HA_TRY(prepare(request));
-  const Disassembler disassembler = HA_TRY(Disassembler::open());
+  const Disassembler disassembler = HA_TRY(Disassembler::open(kOwnProcessor));
   const Hooks& hooks = prepared.found.hooks;
   TraceFacts facts;
   for (const Entry& entry : hooks.allocations) {

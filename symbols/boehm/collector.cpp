@@ -343,10 +343,10 @@ Result<Collector> find_collector(const Modules& modules,
                                  const MemoryReader& memory,
                                  const MemoryMap& map,
                                  const Deadline& deadline) {
-  const Disassembler disassembler = HA_TRY(Disassembler::open());
   for (const Module* module : likely_modules(modules)) {
     const CollectorSymbols symbols(*module);
     if (!symbols.are_the_collectors()) continue;
+    const Disassembler disassembler = HA_TRY(Disassembler::open(module->machine()));
     auto found = Finder(modules, *module, symbols, memory, disassembler).find(map, deadline);
     if (found) return found;
     return std::move(found.error()).context(module->path());

@@ -1,19 +1,19 @@
 // A function is the collector's if it uses the tables that only the collector has (GC_arrays,
 // GC_obj_kinds), or if the collector's functions call it and no others do. That they do is decided
-// by their instructions. That no others do: every four bytes of other code that could be the
-// distance to the function count as a use, so too many uses only make less known. A variable is the
+// by their instructions. That no others do: every part of other code that could be the distance to
+// the function counts as a use, so too many uses only make less known. A variable is the
 // collector's if its functions use it and, in the same sense, no other code does. The program's own
 // variables are used by the program's own code, wherever the linker has put them.
 
 #include "symbols/boehm/collector_code.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "attach/base/word.h"
+#include "symbols/boehm/arch/code_uses.h"
 #include "symbols/code/disassembler.h"
 #include "symbols/elf/function_ranges.h"
 
@@ -55,32 +55,14 @@ class Finder {
   }
 
  private:
-  // Calls visit(at, target) for each four bytes that may be an operand relative to the end of the
-  // instruction; and for every four bytes that are an address, if addresses are so short.
+  // Calls visit(at, target) for each part of the module's code that may be an operand with the
+  // address `target`.
   template <class Visit>
   void for_each_use(const Visit& visit) const {
     for (const Segment& segment : module_.segments()) {
       if (!segment.executable) continue;
-      const auto code = module_.file_bytes(segment.range.start);
-      for (std::size_t i = 2; i + 4 <= code.size(); ++i) {
-        const auto before = std::to_integer<unsigned>(code[i - 1]);
-        const bool is_memory = (before & 0xc7U) == 5;  // ModRM: relative to the instruction pointer
-        const bool is_jump = (before & 0xfeU) == 0xe8 ||
-                             ((before & 0xf0U) == 0x80 && code[i - 2] == std::byte{0x0f});
-        if (!is_memory && !is_jump && !has_short_addresses()) continue;
-        std::int32_t value = 0;
-        std::memcpy(&value, code.data() + i, sizeof value);
-        const RemoteAddr at = segment.range.start + i;
-        const auto use = [&](RemoteAddr target) {
-          if (extent_.contains(target)) visit(at, target);
-        };
-        const RemoteAddr end = at + 4 + static_cast<std::uint64_t>(std::int64_t{value});
-        if (is_memory || is_jump) use(end);
-        for (const std::uint64_t immediate : {1U, 2U, 4U}) {
-          if (is_memory) use(end + immediate);
-        }
-        if (has_short_addresses()) use(RemoteAddr{static_cast<std::uint32_t>(value)});
-      }
+      const RemoteAddr start = segment.range.start;
+      each_use({module_.file_bytes(start), start, extent_, has_short_addresses()}, visit);
     }
   }
 
@@ -101,17 +83,7 @@ class Finder {
       const std::size_t left = std::min<std::size_t>(code.size(), function.end() - at);
       const cs_insn* const one = left == 0 ? nullptr : disassembler_.decode(code.first(left), at);
       if (one == nullptr) return;
-      const cs_x86& x86 = one->detail->x86;
-      for (std::uint8_t i = 0; i < x86.op_count; ++i) {
-        const cs_x86_op& operand = x86.operands[i];
-        if (operand.type == X86_OP_IMM) {
-          visit(*one, RemoteAddr{static_cast<std::uint64_t>(operand.imm)});
-        } else if (operand.type == X86_OP_MEM) {
-          const auto distance = static_cast<std::uint64_t>(operand.mem.disp);
-          const bool is_relative = operand.mem.base == X86_REG_RIP;
-          visit(*one, RemoteAddr{is_relative ? one->address + one->size + distance : distance});
-        }
-      }
+      each_target(*one, [&](RemoteAddr target) { visit(*one, target); });
       at = at + one->size;
     }
   }
@@ -241,7 +213,7 @@ class Finder {
   [[nodiscard]] std::size_t jumps_of(const Range& function) const {
     std::size_t jumps = 0;
     for_each_target(function, [&](const cs_insn& one, RemoteAddr) {
-      if (one.id == X86_INS_JMP || one.id == X86_INS_CALL) ++jumps;
+      if (jumps_or_calls(one)) ++jumps;
     });
     return jumps;
   }
@@ -273,7 +245,7 @@ class Finder {
 }  // namespace
 
 std::optional<CollectorCode> find_collector_code(const Module& module, const Collector& collector) {
-  const auto disassembler = Disassembler::open();
+  const auto disassembler = Disassembler::open(module.machine());
   if (!disassembler) return {};
   return Finder(module, collector, *disassembler).find();
 }

@@ -6,7 +6,6 @@
 
 #include <capstone/capstone.h>
 
-#include "attach/arch/processors.h"
 #include "attach/base/remote_addr.h"
 #include "attach/base/result.h"
 
@@ -16,7 +15,7 @@ namespace heapattach {
 class Disassembler {
  public:
   // For code of the ELF files that say `machine`. Unsupported if we do not know that processor.
-  static Result<Disassembler> open(std::uint16_t machine = kOwnProcessor);
+  static Result<Disassembler> open(std::uint16_t machine);
   [[nodiscard]] std::uint16_t machine() const { return machine_; }
 
   // The instruction at the start of `code`, which is loaded at `at`; null if there is none. Valid

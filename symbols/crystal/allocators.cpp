@@ -1,30 +1,48 @@
-// The functions to follow are chosen by what they call, not by their names: all direct calls (E8
-// rel32) in the program are found with memchr, and those of an allocator count
-// (allocator_entries.h). Functions without symbols have unknown bounds; their code is followed from
-// the instruction that sets the size.
+// The functions to follow are chosen by what they call, not by their names: all direct calls in the
+// program are found by their first byte, and those of an allocator count (allocator_entries.h).
+// Functions without symbols have unknown bounds; their code is followed from the instruction that
+// sets the size.
 
 #include "symbols/crystal/allocators.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 #include <vector>
 
-#include "symbols/crystal/allocation_windows.h"
 #include "symbols/crystal/allocator_entries.h"
 #include "symbols/crystal/arch/allocation_sites.h"
-#include "symbols/crystal/machine_code.h"
+#include "symbols/crystal/arch/calls.h"
 #include "symbols/crystal/type_names.h"
 
 namespace heapattach::crystal {
 namespace {
+
+// Ids are dense; a larger number is the first word of something else ("\x7fELF").
+constexpr std::uint32_t kLargestId = 1U << 20U;
+
+// The number of bytes after a call in which the id is stored. It leaves room for the stores of
+// fields' initial values.
+constexpr std::size_t kWindow = 160;
+
+std::vector<Code> code_of(const Module& program) {
+  std::vector<Code> code;
+  for (const Segment& segment : program.segments()) {
+    if (!segment.executable) continue;
+    const auto bytes = program.file_bytes(segment.range.start);
+    const std::size_t size = std::min<std::uint64_t>(bytes.size(), segment.range.bytes);
+    code.push_back({segment.range.start, bytes.first(size)});
+  }
+  return code;
+}
 
 class Guess {
  public:
   Guess(const std::vector<Code>& code, const Disassembler& disassembler, const ConstantAt& constant)
       : disassembler_(disassembler), constant_(constant) {
     for (const Code& piece : code) {
-      each_opcode(piece, 0xe8, [&](std::size_t at) { note_call(piece, at); });
+      each_call(piece, [&](std::size_t at) { note_call(piece, at); });
     }
   }
 
@@ -58,7 +76,7 @@ class Guess {
     const Code window{code.start + from,
                       code.bytes.subspan(from, std::min(kWindow, code.bytes.size() - from))};
     if (!stores_constant(window.bytes)) return;
-    auto& windows = calls_[target_of_jump(code, at)];
+    auto& windows = calls_[target_of_call(code, at)];
     if (windows.size() < kMostWindows) windows.push_back(window);
   }
 
@@ -148,8 +166,8 @@ class Scan {
   Scan& operator=(const Scan&) = delete;
 
   void read(const Code& code) {
-    each_opcode(code, 0xe8, [&](std::size_t at) {
-      if (!entries_.contains(target_of_jump(code, at))) return;
+    each_call(code, [&](std::size_t at) {
+      if (!entries_.contains(target_of_call(code, at))) return;
       follow(code, at);
     });
   }
@@ -260,25 +278,21 @@ std::vector<Type> Scan::types(const ProgramNames& names) const {
 // runtime, which is instantiated for each such class:
 //
 //     *WeakRef(User)@Object::set_crystal_type_id<WeakRef(User)>:WeakRef(User)
-//     push %rax; mov %rsi,(%rsp); mov $0xb6,%edi
+//     push %rax; mov %rsi,(%rsp); mov $0xb6,%edi      (on x86-64)
 void add_self_allocating(const Module& program, std::vector<Type>& types) {
   constexpr std::string_view kSetter = "@Object::set_crystal_type_id<";
-  constexpr std::size_t kBeginning = 16;
   for (const Symbol& symbol : program.symbols()) {
     const std::size_t end = symbol.name.find(kSetter);
     if (!symbol.is_function || end == std::string_view::npos || symbol.name[0] != '*') continue;
-    const auto code = program.file_bytes(symbol.address);
-    for (std::size_t i = 0; i < kBeginning && i + 5 <= code.size(); ++i) {
-      if (byte_at(code, i) != 0xbf) continue;
-      Type type;
-      std::memcpy(&type.id, code.data() + i + 1, sizeof(type.id));
-      type.name = canonical_name(symbol.name.substr(1, end - 1));
-      type.known_from = {KnownFrom::AllocationSite};
-      const bool is_known = std::any_of(types.begin(), types.end(),
-                                        [&](const Type& other) { return other.id == type.id; });
-      if (type.id > 0 && type.id <= kLargestId && !is_known) types.push_back(std::move(type));
-      break;
-    }
+    const auto id = first_constant(program.file_bytes(symbol.address));
+    if (!id || *id == 0 || *id > kLargestId) continue;
+    const bool is_known =
+        std::any_of(types.begin(), types.end(), [&](const Type& other) { return other.id == *id; });
+    if (is_known) continue;
+    Type& type = types.emplace_back();
+    type.id = *id;
+    type.name = canonical_name(symbol.name.substr(1, end - 1));
+    type.known_from = {KnownFrom::AllocationSite};
   }
 }
 
@@ -349,7 +363,7 @@ Result<AllocatorScan> scan_program(const Modules& modules,
   if (!has_runtime(program)) return result;
   result.is_crystal = true;
   const std::vector<Code> code = code_of(program);
-  const Disassembler disassembler = HA_TRY(Disassembler::open());
+  const Disassembler disassembler = HA_TRY(Disassembler::open(program.machine()));
   const LoadedConstants constants(program, memory);
   const ConstantAt constant = [&](RemoteAddr at, unsigned bytes) {
     return constants.at(at, bytes);

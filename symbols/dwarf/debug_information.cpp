@@ -147,7 +147,9 @@ void DebugInformation::learn_bases() {
 }
 
 SplitContext DebugInformation::context_of(const Skeleton& skeleton) const {
-  return {.low_pc = skeleton.low_pc,
+  const Elf64_Ehdr* const header = elf64_getehdr(dwarf_getelf(main_.get()));
+  return {.machine = header == nullptr ? std::uint16_t{EM_NONE} : header->e_machine,
+          .low_pc = skeleton.low_pc,
           .addresses = from_base(section(".debug_addr"), skeleton.addresses, address_bases_),
           .ranges = from_base(section(".debug_ranges"), skeleton.ranges, range_bases_)};
 }

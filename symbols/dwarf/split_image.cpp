@@ -176,7 +176,7 @@ class ElfWriter {
     if (!contents.empty()) add_header(name, SHT_PROGBITS, contents);
   }
 
-  Buffer finish() && {
+  Buffer finish(std::uint16_t machine) && {
     add_header(".shstrtab", SHT_STRTAB, {});
     headers_.back().sh_size = names_.size();
     const auto names = std::as_bytes(std::span(names_));
@@ -188,7 +188,7 @@ class ElfWriter {
     header.e_ident[EI_DATA] = ELFDATA2LSB;
     header.e_ident[EI_VERSION] = EV_CURRENT;
     header.e_type = ET_REL;
-    header.e_machine = EM_X86_64;
+    header.e_machine = machine;
     header.e_version = EV_CURRENT;
     header.e_shoff = bytes_.size();
     header.e_ehsize = sizeof(Elf64_Ehdr);
@@ -249,7 +249,7 @@ std::optional<Buffer> split_image(const SplitSections& sections, const SplitCont
   elf.add(".debug_str_offsets", sections.string_offsets);
   elf.add(".debug_str", sections.strings);
   elf.add(".debug_addr", addresses);
-  return std::move(elf).finish();
+  return std::move(elf).finish(context.machine);
 }
 
 }  // namespace heapattach::types

@@ -12,6 +12,7 @@ namespace heapattach::types {
 
 // The data that a split unit needs from the program that it belongs to.
 struct SplitContext {
+  std::uint16_t machine = 0;             // e_machine
   std::uint64_t low_pc = 0;              // the base of lists of ranges and locations
   std::span<const std::byte> addresses;  // .debug_addr, from the unit's base on
   std::span<const std::byte> ranges;     // .debug_ranges, likewise; before DWARF 5

@@ -1,9 +1,9 @@
 #include "symbols/ecl/facts.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 
+#include "symbols/boehm/arch/code_uses.h"
 #include "symbols/ecl/types.h"
 
 namespace heapattach::ecl {
@@ -29,20 +29,6 @@ std::vector<std::uint32_t> read_sizes(RemoteAddr table,
     sizes.push_back(static_cast<std::uint32_t>(*size));
   }
   return sizes;
-}
-
-// The addresses that the code loads relative to itself: lea with a displacement of 32 bits.
-std::vector<RemoteAddr> addresses_in(std::span<const std::byte> code, RemoteAddr at) {
-  std::vector<RemoteAddr> found;
-  for (std::size_t i = 0; i + 7 <= code.size(); ++i) {
-    const auto byte = [&](std::size_t n) { return std::to_integer<unsigned>(code[i + n]); };
-    if ((byte(0) & 0xfb) != 0x48 || byte(1) != 0x8d || (byte(2) & 0xc7) != 0x05) continue;
-    std::int32_t displacement = 0;
-    std::memcpy(&displacement, &code[i + 3], sizeof displacement);
-    found.push_back(
-        RemoteAddr{at.value + i + 7 + static_cast<std::uint64_t>(std::int64_t{displacement})});
-  }
-  return found;
 }
 
 }  // namespace
@@ -77,8 +63,8 @@ std::optional<Facts> find_ecl(const Modules& modules, const MemoryReader& memory
   Facts facts;
   facts.symbol = *first;
   const auto code = module->file_bytes(looks_up->address);
-  for (const RemoteAddr table :
-       addresses_in(code.first(std::min(code.size(), kCodeBytes)), looks_up->address)) {
+  for (const RemoteAddr table : boehm::loaded_addresses(
+           module->machine(), code.first(std::min(code.size(), kCodeBytes)), looks_up->address)) {
     facts.sizes = read_sizes(table, memory);
     if (are_known_types(facts)) break;
   }

@@ -52,11 +52,28 @@ bool is_build_id(std::string_view text) {
   return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
+// The compiler warns if a kind is missing here.
+bool is_kind(std::uint8_t number) {
+  switch (static_cast<ErrorKind>(number)) {
+    case ErrorKind::Gone:
+    case ErrorKind::Denied:
+    case ErrorKind::Traced:
+    case ErrorKind::Fault:
+    case ErrorKind::Timeout:
+    case ErrorKind::Interrupted:
+    case ErrorKind::Malformed:
+    case ErrorKind::Unsupported:
+    case ErrorKind::Impossible:
+    case ErrorKind::Usage:
+    case ErrorKind::Os: return true;
+  }
+  return false;
+}
+
 Error read_error(PlainReader& in) {
   const auto kind = in.number<std::uint8_t>();
   const auto os_errno = in.number<std::int32_t>();
-  const bool is_known = kind <= static_cast<std::uint8_t>(ErrorKind::Os);
-  return {is_known ? static_cast<ErrorKind>(kind) : ErrorKind::Malformed,
+  return {is_kind(kind) ? static_cast<ErrorKind>(kind) : ErrorKind::Malformed,
           std::string(in.text(kLongestText)), os_errno};
 }
 

@@ -4,13 +4,14 @@
 #include <optional>
 #include <span>
 
+#include "attach/arch/processors.h"
 #include "symbols/boehm/arch/evaluator.h"
 
 // A target's machine code, whose data flow is followed on every path.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace heapattach;
   static constexpr RemoteAddr kCode{0x401000};
-  static const Disassembler disassembler = Disassembler::open().value();
+  static const Disassembler disassembler = Disassembler::open(kOwnProcessor).value();
   const std::span<const std::byte> code = std::as_bytes(std::span(data, size));
   boehm::CodeSource source;
   source.code = [code](RemoteAddr at) {

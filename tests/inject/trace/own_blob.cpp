@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attach/arch/processors.h"
 #include "inject/trace/arch/jump.h"
 #include "inject/trace/arch/move_entry.h"
 #include "inject/trace/find_room.h"
@@ -218,7 +219,7 @@ std::uint64_t OwnBlob::ring_address(std::uint64_t ring_bytes) {
 }
 
 void OwnBlob::move(std::size_t hook, std::uint64_t entry, std::uint64_t end) {
-  const auto disassembler = Disassembler::open();
+  const auto disassembler = Disassembler::open(kOwnProcessor);
   const std::span function(reinterpret_cast<const std::byte*>(entry), end - entry);
   const auto moved = move_entry(*disassembler, function, RemoteAddr{entry},
                                 RemoteAddr{number(base_) + head_.trampoline[hook]});

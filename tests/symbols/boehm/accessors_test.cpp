@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <link.h>
 
+#include "attach/arch/processors.h"
 #include "symbols/elf/module.h"
 #include "tests/fakes/own_memory.h"
 
@@ -139,7 +140,7 @@ TEST_CASE("the layout is learned from the accessors as gcc and clang compile the
     MESSAGE("skipped: neither gcc nor clang is available to compile the accessor functions");
     return;
   }
-  auto disassembler = Disassembler::open();
+  auto disassembler = Disassembler::open(kOwnProcessor);
   REQUIRE(disassembler);
   const OwnMemory memory;
   for (const std::string& path : paths) {
@@ -155,7 +156,7 @@ TEST_CASE("the layout is learned from the accessors as gcc and clang compile the
 }
 
 TEST_CASE("a function of another shape teaches no layout") {
-  auto disassembler = Disassembler::open();
+  auto disassembler = Disassembler::open(kOwnProcessor);
   REQUIRE(disassembler);
   // mov rax, [rdi]; ret
   const std::array code = {std::byte{0x48}, std::byte{0x8b}, std::byte{0x07}, std::byte{0xc3}};

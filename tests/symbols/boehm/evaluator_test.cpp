@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include "attach/arch/processors.h"
+
 namespace heapattach::boehm {
 
 namespace {
@@ -30,7 +32,7 @@ struct Program {
       if (at == RemoteAddr{0x403000}) return 0x505000;
       return std::nullopt;
     };
-    const Disassembler disassembler = Disassembler::open().value();
+    const Disassembler disassembler = Disassembler::open(kOwnProcessor).value();
     return evaluate(pool, disassembler, source, kCode, limits);
   }
 

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "attach/arch/processors.h"
+
 namespace heapattach::crystal {
 
 namespace {
@@ -28,7 +30,7 @@ class Code {
   }
 
   [[nodiscard]] std::vector<AllocationSite> sites(const ConstantAt& constant = {}) const {
-    const auto disassembler = Disassembler::open();
+    const auto disassembler = Disassembler::open(kOwnProcessor);
     REQUIRE(disassembler.has_value());
     return find_allocation_sites(
         *disassembler, code_, kAt,

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "attach/arch/processors.h"
 #include "inject/trace/arch/jump.h"
 #include "inject/trace/blob.h"
 
@@ -25,7 +26,7 @@ std::vector<std::byte> code(std::initializer_list<int> bytes) {
 }
 
 Result<MovedEntry> moved(std::initializer_list<int> bytes) {
-  const auto disassembler = Disassembler::open();
+  const auto disassembler = Disassembler::open(kOwnProcessor);
   REQUIRE(disassembler);
   return move_entry(*disassembler, code(bytes), kEntry, kTo);
 }
@@ -117,7 +118,7 @@ TEST_CASE("a function that jumps between its first instructions is refused") {
 }
 
 TEST_CASE("a target out of reach is refused") {
-  const auto disassembler = Disassembler::open();
+  const auto disassembler = Disassembler::open(kOwnProcessor);
   REQUIRE(disassembler);
   CHECK(!move_entry(*disassembler, code({0x48, 0x8b, 0x05, 0, 1, 0, 0}), kEntry,
                     RemoteAddr{0x200000000}));
