@@ -22,71 +22,29 @@
 // added. The free_bytes of musl's malloc are "free_slot_bytes", and it has "groups" instead of
 // arenas. "malloc_heap" has the same of malloc's heap if it was read beside the collector's.
 
-#include <string_view>
-
 #include <fmt/format.h>
 
-#include "report/format/write/json_record.h"
+#include "report/format/write/summary_columns.h"
 #include "report/format/write/summary_formats.h"
 
 namespace heapattach {
 
 namespace {
 
-using snapshot::MemoryUse;
-
-std::string_view name_of(MemoryUse use) {
-  switch (use) {
-    case MemoryUse::BlocksInUse: return "heap_in_use";
-    case MemoryUse::FreeBlocks: return "heap_free";
-    case MemoryUse::ThreadStacks: return "thread_stacks";
-    case MemoryUse::FiberStacks: return "fiber_stacks";
-    case MemoryUse::Malloc: return "malloc";
-    case MemoryUse::Files: return "files";
-    case MemoryUse::Other: break;
-  }
-  return "other";
-}
-
 void add_memory(const snapshot::MemoryAccount& memory, JsonRecord& record) {
   record.number("rss_bytes", memory.total.resident_bytes);
   record.number("mapped_bytes", memory.total.mapped_bytes);
-  record.open_list("memory");
-  for (std::size_t i = 0; i < snapshot::kMemoryUses; ++i) {
-    const auto use = static_cast<MemoryUse>(i);
-    JsonRecord item;
-    item.text("use", name_of(use));
-    item.number("resident_bytes", memory.of(use).resident_bytes);
-    item.number("mapped_bytes", memory.of(use).mapped_bytes);
-    if (use == MemoryUse::ThreadStacks) item.number("count", memory.thread_stacks);
-    if (use == MemoryUse::FiberStacks) item.number("count", memory.fiber_stacks);
-    record.item(std::move(item));
-  }
-  record.close_list();
-  record.open_list("largest_outside");
-  for (const snapshot::NamedMemory& one : memory.largest) {
-    JsonRecord item;
-    item.text("name", one.name);
-    item.number("resident_bytes", one.share.resident_bytes);
-    item.number("mapped_bytes", one.share.mapped_bytes);
-    record.item(std::move(item));
-  }
-  record.close_list();
+  add_rows("memory", memory_grid(memory, memory_uses()), record);
+  add_rows("largest_outside", named_memory_grid(memory.largest, {}), record);
   if (memory.objects_of != nullptr) record.text("objects_of", memory.objects_of->name);
 }
 
 JsonRecord heap_record(const snapshot::HeapAccount& heap) {
   JsonRecord record;
-  record.number("live_bytes", heap.live);
-  record.number("unreachable_bytes", heap.unreachable);
-  if (!heap.has_totals) return record;
-  if (heap.fragmented_known) {
-    if (!heap.kind->is_collected) record.number("leaked_bytes", heap.unreachable);
-    record.number(heap.kind->rest_key, heap.fragmented);
+  for (const HeapPart& part : parts_of(heap)) {
+    if (!part.key.empty()) record.number(part.key, part.bytes);
   }
-  for (const heap::Fact& fact : heap.facts) record.number(fact.key, fact.number);
-  record.number("free_bytes", heap.free);
-  record.number("unmapped_bytes", heap.unmapped);
+  if (!heap.has_totals) return record;
   record.number("heap_bytes", heap.heap);
   return record;
 }

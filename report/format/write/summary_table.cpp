@@ -13,10 +13,12 @@
 //     …
 //    7159808  heap
 
-#include <array>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "report/format/write/summary_columns.h"
 #include "report/format/write/summary_formats.h"
 #include "report/text/terminal_text.h"
 
@@ -26,37 +28,16 @@ namespace {
 
 using snapshot::MemoryAccount;
 using snapshot::MemoryShare;
-using snapshot::MemoryUse;
-
-std::string words_for(MemoryUse use, const MemoryAccount& memory) {
-  switch (use) {
-    case MemoryUse::BlocksInUse: return "the collector's heap: blocks in use";
-    case MemoryUse::FreeBlocks: return "the collector's heap: free blocks";
-    case MemoryUse::ThreadStacks:
-      return fmt::format("stacks of threads ({})", memory.thread_stacks);
-    case MemoryUse::FiberStacks: return fmt::format("stacks of fibers ({})", memory.fiber_stacks);
-    case MemoryUse::Malloc:
-      return memory.has_all_of_malloc ? "malloc's heap" : "malloc's heap ([heap])";
-    case MemoryUse::Files: return "programs, libraries and files";
-    case MemoryUse::Other: break;
-  }
-  return "other anonymous memory";
-}
 
 std::string memory_table(const MemoryAccount& memory, const TextStyle& style) {
-  Table table({"resident", "mapped", "what"});
-  const auto add = [&](const MemoryShare& share, std::string text, Table::Kind kind) {
-    table.add(
-        {std::to_string(share.resident_bytes), std::to_string(share.mapped_bytes), std::move(text)},
-        kind);
-  };
-  for (std::size_t i = 0; i < snapshot::kMemoryUses; ++i) {
-    const auto use = static_cast<MemoryUse>(i);
-    if (memory.of(use) == MemoryShare{}) continue;
-    add(memory.of(use), words_for(use, memory), Table::Kind::Row);
+  std::vector<MemoryUseRow> rows;
+  for (const MemoryUseRow& row : memory_uses()) {
+    if (memory.of(row.use) != MemoryShare{}) rows.push_back(row);
   }
-  add(memory.total, "total (resident: RSS)", Table::Kind::Total);
-  return table.format(style);
+  Grid grid = memory_grid(memory, rows);
+  grid.add_total({{"resident", memory.total.resident_bytes}, {"mapped", memory.total.mapped_bytes}},
+                 "total (resident: RSS)");
+  return table_of(grid, style);
 }
 
 // The largest parts that no report on the heap explains, if they are worth a look: a tenth of the
@@ -64,17 +45,14 @@ std::string memory_table(const MemoryAccount& memory, const TextStyle& style) {
 std::string outside_table(const SummaryReport& report, const TextStyle& style) {
   const MemoryAccount& memory = *report.summary.memory;
   constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;
-  Table table({"resident", "mapped",
-               report.no_heap.empty() ? "largest outside the heap" : "largest mappings"});
-  bool is_empty = true;
+  std::vector<snapshot::NamedMemory> rows;
   for (const snapshot::NamedMemory& one : memory.largest) {
     const std::uint64_t resident = one.share.resident_bytes;
-    if (resident < kLeast || resident < memory.total.resident_bytes / 10) continue;
-    table.add({std::to_string(resident), std::to_string(one.share.mapped_bytes),
-               terminal_text(one.name)});
-    is_empty = false;
+    if (resident >= kLeast && resident >= memory.total.resident_bytes / 10) rows.push_back(one);
   }
-  std::string text = is_empty ? "" : '\n' + table.format(style);
+  const Grid grid = named_memory_grid(
+      rows, report.no_heap.empty() ? "largest outside the heap" : "largest mappings");
+  std::string text = rows.empty() ? "" : '\n' + table_of(grid, style);
   if (const auto* const objects = memory.objects_of) {
     text += fmt::format("note: {}; try: {}\n", objects->where, objects->instead);
   }
@@ -82,30 +60,11 @@ std::string outside_table(const SummaryReport& report, const TextStyle& style) {
 }
 
 std::string heap_table(const snapshot::HeapAccount& heap, const TextStyle& style) {
-  const heap::Kind& kind = *heap.kind;
-  Table table({"bytes", fmt::format("of {} heap", whose(kind))});
-  const auto add = [&](std::uint64_t bytes, std::string_view text) {
-    table.add({std::to_string(bytes), std::string(text)});
-  };
-  add(heap.live, kind.reachable);
-  if (!heap.has_totals) {
-    if (heap.unreachable != 0) add(heap.unreachable, kind.unreachable);
-    return table.format(style);
+  Table table({"bytes", fmt::format("of {} heap", whose(*heap.kind))});
+  for (const HeapPart& part : parts_of(heap)) {
+    if (!part.words.empty()) table.add({std::to_string(part.bytes), std::string(part.words)});
   }
-  if (heap.fragmented_known) {
-    add(heap.unreachable, kind.unreachable);
-    add(heap.fragmented, kind.rest);
-  } else {
-    add(heap.unreachable, kind.not_reachable);
-  }
-  // A saved snapshot does not say which parts the free bytes have.
-  if (heap.facts.empty()) {
-    add(heap.free, kind.free);
-    if (!kind.unmapped.empty()) add(heap.unmapped, kind.unmapped);
-  }
-  for (const heap::Fact& fact : heap.facts) {
-    if (!fact.words.empty()) add(fact.number, fact.words);
-  }
+  if (!heap.has_totals) return table.format(style);
   table.add({std::to_string(heap.heap), "heap"}, Table::Kind::Total);
   return table.format(style) + (heap.remark.empty() ? "" : heap.remark + '\n');
 }
