@@ -1,9 +1,6 @@
 #include "symbols/ecl/values.h"
 
-#include <cstring>
-
 #include "symbols/ecl/types.h"
-#include "symbols/text/utf8.h"
 
 namespace heapattach::ecl {
 
@@ -46,14 +43,7 @@ std::string symbol_name(const Facts& facts, const runtimes::HeapView& view, std:
   const std::uint64_t length = view.word(name + kStringLength).value_or(0);
   if (length > kMostCharacters) return {};
   const std::uint64_t width = is_wide ? 4 : 1;
-  const auto bytes = view.bytes(view.word(name + kStringText).value_or(0), length * width);
-  std::string text;
-  for (std::size_t i = 0; i + width <= bytes.size(); i += width) {
-    std::uint32_t character = 0;
-    std::memcpy(&character, &bytes[i], width);
-    append_utf8(text, character);
-  }
-  return text;
+  return view.text(view.word(name + kStringText).value_or(0), length, width);
 }
 
 std::vector<std::uint64_t> list_of(const runtimes::HeapView& view,

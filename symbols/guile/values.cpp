@@ -1,9 +1,5 @@
 #include "symbols/guile/values.h"
 
-#include <cstring>
-
-#include "symbols/text/utf8.h"
-
 namespace heapattach::guile {
 
 namespace {
@@ -31,14 +27,7 @@ std::string buffer_text(const runtimes::HeapView& view,
   if (!tag || !size || (*tag & kTagMask) != kStringBuffer) return {};
   if (count > kMostCharacters || first > *size || count > *size - first) return {};
   const std::uint64_t width = (*tag & kWide) != 0 ? 4 : 1;
-  const auto bytes = view.bytes(buffer + kTextAt + first * width, count * width);
-  std::string text;
-  for (std::size_t i = 0; i + width <= bytes.size(); i += width) {
-    std::uint32_t character = 0;
-    std::memcpy(&character, &bytes[i], width);
-    append_utf8(text, character);
-  }
-  return text;
+  return view.text(buffer + kTextAt + first * width, count, width);
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 #include "symbols/runtimes/heap_view.h"
 
 #include <algorithm>
+#include <cstring>
+
+#include "symbols/text/utf8.h"
 
 namespace heapattach::runtimes {
 
@@ -46,6 +49,17 @@ std::vector<std::byte> HeapView::bytes(std::uint64_t at, std::uint64_t count) co
   if (captured_.read(RemoteAddr{at}, found)) return found;
   if (!outside_.read(RemoteAddr{at}, found)) return {};
   return found;
+}
+
+std::string HeapView::text(std::uint64_t at, std::uint64_t count, std::uint64_t width) const {
+  const auto bytes = this->bytes(at, count * width);
+  std::string text;
+  for (std::size_t i = 0; i + width <= bytes.size(); i += width) {
+    std::uint32_t character = 0;
+    std::memcpy(&character, &bytes[i], width);
+    append_utf8(text, character);
+  }
+  return text;
 }
 
 bool fits(std::uint64_t object_bytes, std::uint64_t needed) {

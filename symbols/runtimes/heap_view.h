@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "attach/memory/memory_reader.h"
@@ -38,6 +39,8 @@ class HeapView {
   [[nodiscard]] std::optional<std::uint64_t> word(std::uint64_t at) const;
   // Reads up to 256 bytes of the memory that a value refers to.
   [[nodiscard]] std::vector<std::byte> bytes(std::uint64_t at, std::uint64_t count) const;
+  // Characters of `width` bytes each, in UTF-8; as many as bytes() reads.
+  [[nodiscard]] std::string text(std::uint64_t at, std::uint64_t count, std::uint64_t width) const;
 
  private:
   const heap::Heap& heap_;
