@@ -57,8 +57,9 @@ std::string usage_of(const ReportRow& row) {
 }
 
 constexpr std::string_view kSourceText =
-    "SOURCE is the pid of a process that uses the Boehm collector, malloc of glibc or musl, or Ruby. "
-    "The process is frozen while its heap is copied, and resumes before the copy is analysed. Only "
+    "SOURCE is the pid of a process that uses the Boehm collector, malloc of glibc or musl, or "
+    "Ruby. The process is frozen while its heap is copied, and resumes before the copy is "
+    "analysed. Only "
     "--snapshot clone and auto, --call, --inject, --ruby, --trace and heap reports on Ruby "
     "processes write to the process; all of them clean up afterwards. SOURCE can also be a file, "
     "plain or gzipped (./4711 if its name is a number; "
