@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "inject/leftovers.h"
@@ -166,65 +165,6 @@ TEST_CASE("a second trace of a process is refused while the first lasts") {
   CHECK(second.error().message().find("already traced, by process") != std::string::npos);
   CHECK(is_working(target));
 }
-
-namespace {
-
-// Kills its own process at one of the steps that change the target.
-class Deadly final : public PassingControl {
- public:
-  Deadly(RemoteControl& real, int steps) : PassingControl(real), steps_(steps) {}
-
-  Result<void> set_registers(pid_t tid, const RawRegisters& values) override {
-    return after(PassingControl::set_registers(tid, values));
-  }
-  Result<void> set_signal_mask(pid_t tid, std::uint64_t mask) override {
-    return after(PassingControl::set_signal_mask(tid, mask));
-  }
-  Result<void> write(pid_t tid, RemoteAddr at, std::span<const std::byte> bytes) override {
-    return after(PassingControl::write(tid, at, bytes));
-  }
-  Result<void> run_to_call(pid_t tid, int signal) override {
-    return after(PassingControl::run_to_call(tid, signal));
-  }
-  Result<void> run_on(pid_t tid, int signal) override {
-    return after(PassingControl::run_on(tid, signal));
-  }
-  Result<RemoteStop> wait(pid_t tid, std::chrono::steady_clock::time_point deadline) override {
-    auto stop = PassingControl::wait(tid, deadline);
-    static_cast<void>(after({}));
-    return stop;
-  }
-
- private:
-  Result<void> after(Result<void> result) {
-    if (--steps_ == 0) raise(SIGKILL);
-    return result;
-  }
-
-  int steps_;
-};
-
-// True if the tool was killed, false if it came to its end before.
-bool dies_at(Tracer& tracer, int steps) {
-  const pid_t tool = fork();
-  if (tool == 0) {
-    const auto real = PtraceControl::open(*tracer.opened.process);
-    if (!real) _exit(1);
-    Deadly deadly(**real, steps);
-    auto installed = trace::Installation::make(*tracer.opened.process, deadly, tracer.hooks, {});
-    if (!installed) _exit(2);
-    usleep(2000);
-    static_cast<void>((*installed)->leave());
-    installed->reset();
-    _exit(0);
-  }
-  int status = 0;
-  REQUIRE(waitpid(tool, &status, 0) == tool);
-  if (WIFEXITED(status)) CHECK(WEXITSTATUS(status) == 0);
-  return WIFSIGNALED(status);
-}
-
-}  // namespace
 
 TEST_CASE("a tracer that is killed at any step harms nothing, and the next one cleans up") {
   if (!is_target_built(kTarget)) return;

@@ -9,8 +9,10 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "integration/passing_control.h"
 #include "report/trace/find_hooks.h"
 #include "report/trace/prepared.h"
 #include "report/trace/take_trace.h"
@@ -26,6 +28,41 @@ bool has_seen_enough = false;
 std::optional<int> end_when_seen() noexcept {
   return has_seen_enough ? std::optional(SIGINT) : std::nullopt;
 }
+
+// Kills its own process at one of the steps that change the target.
+class Deadly final : public PassingControl {
+ public:
+  Deadly(RemoteControl& real, int steps) : PassingControl(real), steps_(steps) {}
+
+  Result<void> set_registers(pid_t tid, const RawRegisters& values) override {
+    return after(PassingControl::set_registers(tid, values));
+  }
+  Result<void> set_signal_mask(pid_t tid, std::uint64_t mask) override {
+    return after(PassingControl::set_signal_mask(tid, mask));
+  }
+  Result<void> write(pid_t tid, RemoteAddr at, std::span<const std::byte> bytes) override {
+    return after(PassingControl::write(tid, at, bytes));
+  }
+  Result<void> run_to_call(pid_t tid, int signal) override {
+    return after(PassingControl::run_to_call(tid, signal));
+  }
+  Result<void> run_on(pid_t tid, int signal) override {
+    return after(PassingControl::run_on(tid, signal));
+  }
+  Result<RemoteStop> wait(pid_t tid, std::chrono::steady_clock::time_point deadline) override {
+    auto stop = PassingControl::wait(tid, deadline);
+    static_cast<void>(after({}));
+    return stop;
+  }
+
+ private:
+  Result<void> after(Result<void> result) {
+    if (--steps_ == 0) raise(SIGKILL);
+    return result;
+  }
+
+  int steps_;
+};
 
 }  // namespace
 
@@ -59,12 +96,14 @@ std::map<std::string, TracedSite> sites_of(const trace::Trace& trace) {
 
 trace::Trace trace_until(LiveTarget& target,
                          std::uint64_t every,
-                         const std::function<bool()>& is_done) {
+                         const std::function<bool()>& is_done,
+                         const snapshot::HeapChoice& heap) {
   has_seen_enough = false;
   Request request;
   request.pid = target.pid();
   request.deadline.interrupted = end_when_seen;
   trace::TraceOptions options{request};
+  options.heap = heap;
   options.every = every;
   options.length = 90s;
   options.on_progress = [&](const trace::TraceProgress&) { has_seen_enough = is_done(); };
@@ -101,8 +140,32 @@ Tracer::Tracer(pid_t pid)
                 .value()
                 .hooks) {}
 
+Tracer::Tracer(pid_t pid, const snapshot::HeapChoice& heap)
+    : opened(snapshot::Opened::open(Request{.pid = pid}).value()),
+      control(PtraceControl::open(*opened.process).value()),
+      hooks(trace::prepare(Request{.pid = pid}, heap).value().found.hooks) {}
+
 Result<std::unique_ptr<trace::Installation>> Tracer::install() {
   return trace::Installation::make(*opened.process, *control, hooks, {});
+}
+
+bool dies_at(Tracer& tracer, int steps) {
+  const pid_t tool = fork();
+  if (tool == 0) {
+    const auto real = PtraceControl::open(*tracer.opened.process);
+    if (!real) _exit(1);
+    Deadly deadly(**real, steps);
+    auto installed = trace::Installation::make(*tracer.opened.process, deadly, tracer.hooks, {});
+    if (!installed) _exit(2);
+    usleep(2000);
+    static_cast<void>((*installed)->leave());
+    installed->reset();
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(tool, &status, 0) == tool);
+  if (WIFEXITED(status)) CHECK(WEXITSTATUS(status) == 0);
+  return WIFSIGNALED(status);
 }
 
 std::ptrdiff_t open_files(pid_t pid, std::string_view name) {

@@ -13,6 +13,7 @@
 #include "integration/cloning.h"
 #include "integration/live_target.h"
 #include "report/collect/opened.h"
+#include "report/collect/take_options.h"
 #include "report/trace/trace.h"
 
 // Tracing the program targets/allocating.c, which knows what it allocates.
@@ -35,7 +36,8 @@ std::map<std::string, TracedSite> sites_of(const trace::Trace& trace);
 // Traces the target until `is_done`, which is asked some times a second, from the first moment on.
 trace::Trace trace_until(LiveTarget& target,
                          std::uint64_t every,
-                         const std::function<bool()>& is_done);
+                         const std::function<bool()>& is_done,
+                         const snapshot::HeapChoice& heap = {});
 
 // Traces the target while it does `count` rounds in each of two threads.
 struct TracedRounds {
@@ -52,12 +54,17 @@ Traces lasting_traces(LiveTarget& target);
 // The hooks of a target, and what is needed to put them in.
 struct Tracer {
   explicit Tracer(pid_t pid);
+  Tracer(pid_t pid, const snapshot::HeapChoice& heap);
   Result<std::unique_ptr<trace::Installation>> install();
 
   snapshot::Opened opened;
   std::unique_ptr<PtraceControl> control;
   trace::Hooks hooks;
 };
+
+// Traces the target in a process that kills itself after so many steps that change the target. True
+// if it was killed, false if it came to its end before.
+bool dies_at(Tracer& tracer, int steps);
 
 // How many of a process's descriptors refer to a file with `name` in its name.
 std::ptrdiff_t open_files(pid_t pid, std::string_view name);

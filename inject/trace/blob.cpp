@@ -1,7 +1,9 @@
 #include "inject/trace/blob.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <memory>
 
 #include "attach/base/check.h"
@@ -36,6 +38,7 @@ std::vector<std::byte> new_control(std::uint64_t every,
     control->quantiles[i] =
         static_cast<std::uint64_t>(-std::log1p(-i / static_cast<double>(kQuantiles)) * kOne);
   }
+  if (every <= 1) std::fill(std::begin(control->filter), std::end(control->filter), 1);
   const auto bytes = std::as_bytes(std::span(control.get(), 1));
   return {bytes.begin(), bytes.end()};
 }

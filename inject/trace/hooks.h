@@ -21,6 +21,21 @@ struct Entry {
   Range inner = {};             // calls from this code do not count
 };
 
+// The functions of malloc, by their arguments and results. Each form has hooks of its own.
+enum class MallocForm : std::uint8_t {
+  Size,        // malloc(size)
+  Count,       // calloc(count, size)
+  Resize,      // realloc(old, size)
+  Aligned,     // aligned_alloc(alignment, size), memalign
+  Storing,     // posix_memalign(&result, alignment, size)
+  WholePages,  // valloc(size), pvalloc
+  Free,        // free(old)
+};
+struct MallocEntry {
+  Entry entry;
+  MallocForm form = MallocForm::Size;
+};
+
 // The layout of the collector's thread records in some releases, as offsets in words. Word 0 is the
 // next record of the list.
 struct ThreadRecordForm {
@@ -35,6 +50,7 @@ struct ThreadRecordForm {
 struct Hooks {
   std::vector<Entry> allocations;
   std::optional<Entry> release;  // GC_free
+  std::vector<MallocEntry> of_malloc;
   // If one of these is missing, the deaths of objects are not observed.
   RemoteAddr event_variable;  // GC_on_collection_event
   RemoteAddr is_marked;       // the collector's functions of these names

@@ -222,10 +222,19 @@ class Installer {
     HA_TRY(check_file());
     static_cast<void>(HA_TRY(
         target.call("close in the target", SYS_close, {static_cast<std::uint64_t>(number_)})));
-    // The rest of it is zero.
+    return write_control(target.tid());
+  }
+
+  // What is left out is zero.
+  Result<void> write_control(pid_t tid) {
     const auto control = new_control(options_.every, options_.stack_bytes, random_seed());
-    return control_.write(target.tid(), plan_.control().start,
-                          std::span(control).first(offsetof(BlobControl, busy)));
+    const auto write = [&](std::size_t from, std::size_t bytes) {
+      return control_.write(tid, plan_.control().start + from,
+                            std::span(control).subspan(from, bytes));
+    };
+    HA_TRY(write(0, offsetof(BlobControl, busy)));
+    if (wanted_.of_malloc.empty() || options_.every > 1) return {};
+    return write(offsetof(BlobControl, filter), sizeof(BlobControl::filter));
   }
 
   Result<void> populate() {
@@ -366,6 +375,17 @@ bool Installation::sees_collections() const {
 
 RemoteAddr Installation::last_collection() const {
   return RemoteAddr{head_.base} + (kBlobCodeBytes + offsetof(BlobControl, last_collection));
+}
+
+Result<void> Installation::follow_ends_only(std::chrono::nanoseconds patience) {
+  constexpr std::uint64_t kHardlyEver = std::uint64_t{1} << 40;  // bytes
+  const auto write = [this](std::size_t field, std::uint64_t value) {
+    return control_.write(target_.pid(), RemoteAddr{head_.base} + (kBlobCodeBytes + field),
+                          std::as_bytes(std::span(&value, 1)));
+  };
+  HA_TRY(write(offsetof(BlobControl, patience), static_cast<std::uint64_t>(patience.count())));
+  HA_TRY(write(offsetof(BlobControl, stack_most), 0));
+  return write(offsetof(BlobControl, interval), kHardlyEver);
 }
 
 bool Installation::is_there() const {

@@ -56,6 +56,10 @@ class Installation {
     if (stacks_) stacks_->look();
   }
 
+  // From now on, takes no new samples of malloc, except for one in each thread, without its stack,
+  // and does not turn itself off for so long, although nothing reads the ring.
+  Result<void> follow_ends_only(std::chrono::nanoseconds patience);
+
   // Replaces the deadline in the options.
   void set_deadline(const Deadline& deadline) { deadline_ = deadline; }
 

@@ -1,7 +1,9 @@
 #include "inject/trace/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
@@ -36,6 +38,22 @@ RemoteAddr return_instruction(const Hooks& hooks) {
   return {};
 }
 
+// The hooks for the functions of malloc of one form.
+struct FormHooks {
+  MallocForm form;
+  std::size_t first;
+  std::size_t count;
+};
+constexpr FormHooks kFormHooks[] = {
+    {MallocForm::Size, kMallocHook, 1},
+    {MallocForm::Count, kCallocHook, 1},
+    {MallocForm::Resize, kReallocHook, 1},
+    {MallocForm::Aligned, kAlignedHook, kAlignedHooks},
+    {MallocForm::Storing, kStoringHook, 1},
+    {MallocForm::WholePages, kWholePagesHook, kWholePagesHooks},
+    {MallocForm::Free, kMallocFreeHook, 1},
+};
+
 class Planner {
  public:
   Planner(const Process& target, const MemoryReader& memory, const Hooks& hooks)
@@ -69,8 +87,9 @@ class Planner {
     std::vector<RemoteAddr> near;
     for (const Entry& entry : hooks_.allocations) near.push_back(entry.at);
     if (hooks_.release) near.push_back(hooks_.release->at);
+    for (const MallocEntry& one : hooks_.of_malloc) near.push_back(one.entry.at);
     const auto room = find_room(map, blob_bytes(), near);
-    if (!room) return impossible("there is no room within 2 GiB of the collector's code");
+    if (!room) return impossible("there is no room within 2 GiB of the code that allocates");
     plan_.head.base = room->value;
     // The ring must not take that very room.
     std::vector<Mapping> mappings = map.mappings();
@@ -113,7 +132,7 @@ class Planner {
     std::stable_partition(entries.begin(), entries.end(),
                           [](const Entry* entry) { return entry->is_led; });
     for (const Entry* const entry : entries) {
-      const std::size_t number = entry->size_is_second ? kAllocationHooks - 1
+      const std::size_t number = entry->size_is_second ? std::size_t{kSecondHook}
                                  : entry->leads_on     ? --leading
                                                        : next++;
       if (next > leading)
@@ -121,7 +140,20 @@ class Planner {
       if (entry->is_led && !entry->leads_on) plan_.head.led |= std::uint64_t{1} << number;
       HA_TRY(plan_jump(disassembler, *entry, number));
     }
-    if (hooks_.release) HA_TRY(plan_jump(disassembler, *hooks_.release, kFreeHook));
+    if (hooks_.release) HA_TRY(plan_jump(disassembler, *hooks_.release, kCollectorFreeHook));
+    return plan_malloc(disassembler);
+  }
+
+  Result<void> plan_malloc(const Disassembler& disassembler) {
+    std::array<std::size_t, std::size(kFormHooks)> used{};
+    for (const auto& [entry, form] : hooks_.of_malloc) {
+      const auto* const own = std::ranges::find(kFormHooks, form, &FormHooks::form);
+      std::size_t& taken = used[static_cast<std::size_t>(own - kFormHooks)];
+      if (taken == own->count) return impossible("malloc has more functions than expected");
+      const std::size_t number = own->first + taken++;
+      if (entry.is_led) plan_.head.led |= std::uint64_t{1} << number;
+      HA_TRY(plan_jump(disassembler, entry, number));
+    }
     return {};
   }
 

@@ -76,7 +76,7 @@ Result<std::optional<Ring::Entry>> Ring::front() const {
   const RingRecord& record = entry.record;
   const bool is_long = record.what == kRecordAllocated;
   const std::uint64_t least = is_long ? kRecordBytes : kShortRecordBytes;
-  const bool makes_sense = record.what >= kRecordAllocated && record.what <= kRecordForgotten &&
+  const bool makes_sense = record.what >= kRecordAllocated && record.what <= kRecordNothing &&
                            record.bytes >= least && record.bytes <= bytes_ &&
                            record.bytes % kShortRecordBytes == 0 && record.bytes <= end - tail_;
   if (!makes_sense || (is_long && record.stack_bytes > record.bytes - least)) {

@@ -5,6 +5,7 @@ The loop tells traced rounds from others by itself; this starts and ends traces 
 both kinds alternate in one process."""
 
 import argparse
+import os
 import re
 import statistics
 import subprocess
@@ -37,11 +38,21 @@ def measure(options, every, threads):
     return float(off), float(on), stops
 
 
+def measure_preload(options):
+    """The processor time per allocation with heaptrack's library, which writes its data nowhere."""
+    environment = dict(os.environ, LD_PRELOAD=options.heaptrack,
+                       DUMP_HEAPTRACK_OUTPUT="/dev/null")
+    loop = subprocess.run([options.program, "10"], stdout=subprocess.PIPE, text=True, check=True,
+                          env=environment)
+    return float(loop.stdout.splitlines()[-1].split()[0])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", required=True)
     parser.add_argument("--heapattach", required=True)
     parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--heaptrack", help="its library; compares with that")
     options = parser.parse_args()
     print("| every | threads that wait | ns without | with | ratio | longest stop, ms |")
     print("|---|---|---|---|---|---|")
@@ -49,6 +60,9 @@ def main():
         off, on, stops = measure(options, every, threads)
         print(f"| {every} | {threads} | {off:.1f} | {on:.1f} | {on / off:.3f} | {spread(stops)} |",
               flush=True)
+    if options.heaptrack:
+        on = measure_preload(options)
+        print(f"| heaptrack, all | 0 | {off:.1f} | {on:.1f} | {on / off:.3f} | |")
 
 
 main()

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What --trace costs a loop that only allocates, and how long it stops it: integration/bench/trace.sh
-# [--seconds N] [--program-under-test HEAPATTACH]. With --service [--rounds N] [--round SECONDS], what
+# [--seconds N] [--program-under-test HEAPATTACH]. With --malloc, a loop that allocates with malloc,
+# compared with heaptrack. With --service [--rounds N] [--round SECONDS], what
 # it costs a Crystal HTTP service under load.
 #
 # Builds what it needs under build/bench. Needs a machine with nothing else to do.
@@ -8,11 +9,12 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source integration/packages.sh
 
-out=$PWD/build/bench heapattach='' with_service='' arguments=()
+out=$PWD/build/bench heapattach='' with_service='' with_malloc='' arguments=()
 while [[ $# -gt 0 ]]; do
   case $1 in
     --program-under-test) heapattach=$2; shift ;;
     --service) with_service=yes ;;
+    --malloc) with_malloc=yes ;;
     *) arguments+=("$1") ;;
   esac
   shift
@@ -29,6 +31,12 @@ if [[ -n $with_service ]]; then
   crystal build --release -o "$out/trace_service" integration/targets/web.cr
   exec python3 integration/bench/trace_service.py --program "$out/trace_service" \
     --heapattach "$heapattach" "${arguments[@]}"
+fi
+if [[ -n $with_malloc ]]; then
+  install_packages heaptrack
+  gcc -g -O2 -Wall -Wextra -DWITH_MALLOC -o "$out/trace_loop" integration/bench/trace_loop.c -pthread
+  exec python3 integration/bench/trace.py --program "$out/trace_loop" --heapattach "$heapattach" \
+    --heaptrack /usr/lib/heaptrack/libheaptrack_preload.so "${arguments[@]}"
 fi
 gcc -g -O2 -Wall -Wextra -o "$out/trace_loop" integration/bench/trace_loop.c -lgc -pthread
 python3 integration/bench/trace.py --program "$out/trace_loop" --heapattach "$heapattach" "${arguments[@]}"

@@ -1,19 +1,29 @@
 // Allocates in a loop and measures itself: "trace_loop SECONDS [THREADS]", with so many threads
 // that wait. Prints its process ID, and at the end the median nanoseconds of processor time per
 // allocation in rounds without and with a trace, and their numbers. Which of the two a round is, it
-// sees by the first byte of the collector's function, which a jump or a uprobe replaces.
+// sees by the first byte of the collector's function, which a jump or a uprobe replaces. With
+// WITH_MALLOC, it allocates and frees with malloc instead, blocks of 16 to 515 bytes that it fills,
+// of which 4096 are in use.
 
+#ifndef WITH_MALLOC
 #define GC_THREADS
 #include <gc.h>
+#endif
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { kMostRounds = 1 << 16, kAllocations = 100000, kDepth = 10 };
+#ifdef WITH_MALLOC
+#define TRACED malloc
+#else
+#define TRACED GC_malloc_kind
 void* GC_malloc_kind(size_t bytes, int kind);
+#endif
 
 static double at(clockid_t clock) {
   struct timespec time;
@@ -22,14 +32,30 @@ static double at(clockid_t clock) {
 }
 
 static unsigned char first_byte(void) {
-  return *(const volatile unsigned char*)GC_malloc_kind;
+  return *(const volatile unsigned char*)TRACED;
 }
 
+#ifdef WITH_MALLOC
+__attribute__((noinline)) static void* make(void) {
+  static void* used[4096];
+  static unsigned random = 1;
+  random ^= random << 13;
+  random ^= random >> 17;
+  random ^= random << 5;
+  void** const slot = &used[random % 4096];
+  const size_t bytes = 16 + (random >> 12) % 500;
+  free(*slot);
+  *slot = malloc(bytes);
+  memset(*slot, 1, bytes);
+  return *slot;
+}
+#else
 __attribute__((noinline)) static void* make(void) {
   void* object = GC_MALLOC(32);
   __asm__ volatile("" : : "r"(object) : "memory");
   return object;
 }
+#endif
 
 __attribute__((noinline)) static void work(int depth) {
   if (depth > 0) {
@@ -53,7 +79,9 @@ static int compare(const void* a, const void* b) {
 int main(int count, char** words) {
   static double rounds[2][kMostRounds];
   int done[2] = {0, 0};
+#ifndef WITH_MALLOC
   GC_INIT();
+#endif
   const unsigned char original = first_byte();
   const double seconds = count > 1 ? atof(words[1]) : 10;
   const int threads = count > 2 ? atoi(words[2]) : 0;

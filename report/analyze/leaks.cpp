@@ -37,7 +37,9 @@ bool is_leaked_in(const Snapshot& earlier, const Object& object, std::uint64_t b
 class LeakSearch {
  public:
   LeakSearch(const Snapshot& snapshot, const LeakOptions& options)
-      : snapshot_(snapshot), is_left_(snapshot.objects.size()) {
+      : snapshot_(snapshot),
+        with_members_(options.with_members),
+        is_left_(snapshot.objects.size()) {
     for (ObjectIndex i = 0; i < snapshot.objects.size(); ++i) {
       const Object& object = snapshot.objects[i];
       if (snapshot.kind_of(object).is_collected) continue;
@@ -131,6 +133,7 @@ class LeakSearch {
       row.objects += 1;
       row.bytes += snapshot_.bytes_of(snapshot_.objects[object]);
       if (!is_ignored) count(object);
+      if (!is_ignored && with_members_) found_.members.push_back({object, root, is_cycle});
       for (const Edge& edge : edges_of(snapshot_, object)) {
         if (!is_left_[edge.to]) continue;
         is_left_[edge.to] = false;
@@ -165,6 +168,7 @@ class LeakSearch {
   }
 
   const Snapshot& snapshot_;
+  bool with_members_;
   std::vector<bool> is_left_;        // leaked, and not counted yet
   std::vector<ObjectIndex> leaked_;  // by address
   std::vector<bool> is_ignored_;     // by type

@@ -29,9 +29,17 @@ struct LeakedType {
   std::uint64_t bytes = 0;
 };
 
+// A leaked object, and the root that it counts towards: itself, if it is a root.
+struct LeakedObject {
+  snapshot::ObjectIndex object = 0;
+  snapshot::ObjectIndex root = 0;
+  bool is_cycle = false;  // the root is in a cycle
+};
+
 struct Leaks {
-  std::vector<LeakRow> rows;      // the most bytes first
-  std::vector<LeakedType> types;  // the same
+  std::vector<LeakRow> rows;          // the most bytes first
+  std::vector<LeakedType> types;      // the same
+  std::vector<LeakedObject> members;  // what the rows count, if it was asked for
   std::uint64_t leaks = 0;
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
@@ -47,6 +55,7 @@ struct LeakOptions {
   // If not null: only what is leaked in this earlier snapshot of the same process too, at the same
   // address and of the same size.
   const snapshot::Snapshot* confirmed_by = nullptr;
+  bool with_members = false;
 };
 
 // The snapshot must have its edges and its unreachable objects. In a heap with a collector nothing

@@ -91,6 +91,25 @@ Result<void> refuse_at_exit(const Options& options) {
   return usage("--snapshot does not work with --at-exit: the program has ended by then");
 }
 
+// The code of what leaked is only known if a process was traced before.
+Result<void> refuse_leak_trace(const Options& options) {
+  if (options.report != Report::Leaks) return {};
+  const bool has_every = std::any_of(options.given.begin(), options.given.end(),
+                                     [](const OptionRow* row) { return row->name == "every"; });
+  if (!options.leaks.trace) {
+    if (has_every) return usage("--every needs --trace TIME");
+    if (options.format->leaks) return {};
+    return usage(
+        fmt::format("-f {} shows the code of leaks; it needs --trace TIME", options.format->name));
+  }
+  if (options.leaks.at_exit) return usage("--trace does not work with --at-exit");
+  if (options.leaks.confirm) {
+    return usage("--confirm does not work with --trace: the heap is read once, at its end");
+  }
+  if (options.redact) return usage("--redact full: --trace would show what redaction must hide");
+  return {};
+}
+
 Result<void> refuse_calls(const Draft& draft) {
   const Options& options = draft.options;
   if (!options.allowed_calls.empty() && options.place != CallPlace::Clone) {
@@ -151,6 +170,7 @@ Result<void> refuse_contradictions(const Draft& draft) {
   HA_TRY(refuse_live(options));
   HA_TRY(refuse_when(options));
   HA_TRY(refuse_at_exit(options));
+  HA_TRY(refuse_leak_trace(options));
   HA_TRY(refuse_conditions(options));
   HA_TRY(refuse_calls(draft));
   HA_TRY(refuse_without_values(options));

@@ -55,6 +55,9 @@ struct OptionRow;
 struct LeakReportOptions {
   std::vector<std::string> ignored;                    // globs of types
   std::optional<std::chrono::milliseconds> confirm{};  // until a second look
+  // How long malloc is traced before, to show the code; none: not at all.
+  std::optional<std::chrono::milliseconds> trace{};
+  std::uint64_t every = std::uint64_t{4} << 10;  // bytes allocated for a sample of it
   bool at_exit = false;
   std::vector<std::string> command{};  // of at_exit: the program to start
 };

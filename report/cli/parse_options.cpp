@@ -96,6 +96,9 @@ class Parser {
     if (value && value->empty()) return usage(fmt::format("--{}: empty value", name));
     const std::string shown = fmt::format("--{}", name);
     if (const OptionRow* row = find_option(name)) return take(*row, shown, std::move(value));
+    if (name == "trace" && is_leaks()) {
+      return take(*find_option("with-trace"), shown, std::move(value));
+    }
     const ReportRow* report = find_report_option(name);
     if (report == nullptr) return usage(unknown_option(name));
     if (value && report->argument.empty()) return usage(fmt::format("{} takes no value", shown));
@@ -139,6 +142,12 @@ class Parser {
     }
     words_.options.push_back({&row, value.value_or("")});
     return {};
+  }
+
+  // Whether leaks were asked for before this word: then --trace is not the report of this name.
+  [[nodiscard]] bool is_leaks() const {
+    if (words_.report != nullptr) return words_.report->report == Report::Leaks;
+    return !words_.others.empty() && words_.others.front() == row_of(Report::Leaks).name;
   }
 
   Result<void> choose_report(const ReportRow& row) {

@@ -2,15 +2,23 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "report/cli/gate.h"
+#include "report/cli/leak_code.h"
 #include "report/cli/reports.h"
 #include "report/cli/text_style.h"
+#include "report/cli/trace_choice.h"
 #include "report/cli/waiting.h"
 #include "report/format/export/formats.h"
+#include "report/format/write/sites_formats.h"
 #include "report/type_names.h"
+#include "symbols/malloc/source.h"
 
 namespace heapattach {
 
@@ -70,17 +78,105 @@ Result<const Snapshot*> take_at_exit(Job& job, LeakReport& report) {
   return &job.taken.back();
 }
 
+// The options of the job while it is traced. Leaks are malloc's.
+Options options_of_trace(const Options& options) {
+  Options of = options;
+  if (of.heap.is_auto()) of.heap.key = glibc::kHeapKind.key;
+  of.trace.every = options.leaks.every;
+  of.trace.length = *options.leaks.trace;
+  return of;
+}
+
+// Traces malloc, and takes the heap while the recorder still follows the ends of its samples.
+Result<const Snapshot*> take_traced(Job& job, std::shared_ptr<trace::Trace>& trace) {
+  const Options of_heap = options_of_trace(job.options);
+  Options of_trace = of_heap;
+  of_trace.heap = {.key = glibc::kHeapKind.key};
+  std::optional<Result<const Snapshot*>> taken;
+  const std::function<void()> take = [&] {
+    // An interrupt has ended the recording, and must not prevent the report.
+    job.deadline = Deadline::in(job.options.timeout);
+    job.deadline.interrupted = []() noexcept { return std::optional<int>(); };
+    taken.emplace(job.take(of_heap));
+  };
+  trace = std::make_shared<trace::Trace>(
+      HA_TRY(job.sources.trace(of_trace, job.deadline, job.console, take)));
+  job.left_in = trace->header.left_in;
+  job.deadline = Deadline::in(job.options.timeout);
+  job.deadline.interrupted = []() noexcept { return std::optional<int>(); };
+  if (taken) return *std::move(taken);
+  return Error{ErrorKind::Impossible, trace->header.reason};
+}
+
+// What is known about the code of the leaks in the report.
+void add_code(const Job& job, const Snapshot& snapshot, trace::Trace& trace, LeakReport& report) {
+  keep_leaked(trace, snapshot, report.found.members);
+  report.trace = {.every = trace.header.every,
+                  .duration_ns = trace.header.duration_ns,
+                  .samples = trace.events.size(),
+                  .drops = trace.header.drops,
+                  .shortfalls = shortfalls_of(trace.header)};
+  auto& shortfalls = report.trace->shortfalls;
+  shortfalls.insert(shortfalls.end(), trace.header.warnings.begin(), trace.header.warnings.end());
+  report.code = code_of_leaks(trace, snapshot, report.found, frames_of(job.options));
+}
+
+// The leaks alone, in a format of traces.
+void write_as_trace(Job& job,
+                    const Snapshot& snapshot,
+                    const std::shared_ptr<const trace::Trace>& trace,
+                    Answer& answer) {
+  answer.text.clear();
+  answer.write = [&job, &snapshot, trace](Sink& sink) -> Result<bool> {
+    if (job.options.format->trace_page != nullptr) {
+      std::vector<std::string> problems;
+      ExportOptions how;
+      how.with_gzip = job.options.with_gzip;
+      how.deadline = job.deadline;
+      HA_TRY(job.options.format->trace_page(*trace, &snapshot,
+                                            choice_of(job.options, *trace, problems), sink, how));
+      return true;
+    }
+    TraceExportOptions how;
+    how.stream.with_gzip = job.options.with_gzip;
+    how.stream.deadline = job.deadline;
+    how.frames = frames_of(job.options);
+    how.value = trace::Value::InuseSpace;
+    HA_TRY(job.options.format->trace(*trace, sink, how));
+    return true;
+  };
+}
+
+// `trace` is null if there is none.
+Answer answer_of_leaks(Job& job,
+                       const Snapshot& snapshot,
+                       LeakReport& report,
+                       const std::shared_ptr<trace::Trace>& trace) {
+  const Format& format = *job.options.format;
+  if (trace && report.no_verdict.empty()) add_code(job, snapshot, *trace, report);
+  Answer answer = answer_about(
+      job, snapshot,
+      format.leaks ? format.leaks(snapshot, report, style_of(job.options)) : std::string());
+  if (!format.leaks) write_as_trace(job, snapshot, trace, answer);
+  const bool is_partial = trace && !trace->is_whole();
+  if (is_partial && answer.status == ExitStatus::Complete) answer.status = ExitStatus::Partial;
+  return answer;
+}
+
 }  // namespace
 
 Result<Answer> run_leaks(Job& job) {
   const Options& options = job.options;
   job.taken.reserve(2);  // the first must not move
   LeakReport report;
-  const Snapshot* snapshot =
-      HA_TRY(options.leaks.at_exit ? take_at_exit(job, report) : job.take(options));
+  std::shared_ptr<trace::Trace> trace;
+  const Snapshot* snapshot = HA_TRY(options.leaks.at_exit ? take_at_exit(job, report)
+                                    : options.leaks.trace ? take_traced(job, trace)
+                                                          : job.take(options));
   HA_TRY(refuse_unknown_heaps(*snapshot));
   analyze::LeakOptions what;
   what.ignored = options.leaks.ignored;
+  what.with_members = trace != nullptr;
   report.no_verdict = why_no_verdict(*snapshot);
   if (options.leaks.confirm && report.no_verdict.empty()) {
     what.confirmed_by = snapshot;
@@ -95,8 +191,10 @@ Result<Answer> run_leaks(Job& job) {
   }
   if (report.no_verdict.empty()) report.found = analyze::find_leaks(*snapshot, what);
   report.top = options.rows.top;
-  Answer answer =
-      answer_about(job, *snapshot, options.format->leaks(*snapshot, report, style_of(options)));
+  if (trace && !options.format->leaks && !report.no_verdict.empty()) {
+    return Error{ErrorKind::Impossible, report.no_verdict};
+  }
+  Answer answer = answer_of_leaks(job, *snapshot, report, trace);
   if (!report.program_end.empty()) {
     answer.summary = [end = report.program_end, rest = std::move(answer.summary)] {
       return fmt::format("the program {}; {}", end, rest());

@@ -114,6 +114,8 @@ Result<const snapshot::Snapshot*> mark_at_end(Job& job, trace::Trace& trace) {
   const auto taken = job.take(job.options);
   job.deadline = whole;
   const auto* const heap = HA_TRY(taken);
+  // Unreachable memory of malloc has leaked: it stays in use.
+  if (trace::is_of_malloc(trace.header)) return heap;
   const std::size_t ended = trace::end_unmarked(trace, *heap);
   job.console.step(
       fmt::format("{} of the trace are unreachable in the heap", counted(ended, "sample")));
@@ -141,7 +143,7 @@ Answer answer_with_heap(Job& job, const std::shared_ptr<trace::Trace>& trace) {
 
 // For the formats without a heap: what is in use is known a little less exactly if this fails.
 void mark_for_trace(Job& job, trace::Trace& trace) {
-  if (!job.options.trace.with_final_mark) return;
+  if (!job.options.trace.with_final_mark || trace::is_of_malloc(trace.header)) return;
   const auto heap = mark_at_end(job, trace);
   if (heap && (*heap)->complete) return;
   const std::string why = heap ? (*heap)->reason : heap.error().message();
@@ -168,7 +170,7 @@ Answer answer_of(Job& job, const std::shared_ptr<trace::Trace>& trace, bool is_l
 Result<Answer> run_trace(Job& job) {
   const bool is_live = job.options.file.empty();
   const auto trace = std::make_shared<trace::Trace>(
-      HA_TRY(job.sources.trace(job.options, job.deadline, job.console)));
+      HA_TRY(job.sources.trace(job.options, job.deadline, job.console, {})));
   job.left_in = trace->header.left_in;
   const bool has_begun = job.left_in.empty() || !trace->header.started.empty();
   if (!has_begun) return Error{ErrorKind::Impossible, trace->header.reason};

@@ -57,7 +57,8 @@ struct Sources {
   Take<CallReport> call = {};
   Take<CallReport> ruby = {};
   Take<CallReport, const Routine&> routine = {};
-  Take<trace::Trace> trace = {};
+  // Calls `before_leaving`, which may be empty, at the end of the recording (TraceOptions).
+  Take<trace::Trace, const std::function<void()>&> trace = {};
   Take<TakenAtExit> at_exit = {};  // of options.leaks.command
   Take<diagnose::Evidence> diagnosis = {};
 };

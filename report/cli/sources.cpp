@@ -148,7 +148,7 @@ Result<snapshot::Examination> examine(const Options& options,
     }
     return found;
   }
-  auto facts = trace::trace_facts(request);
+  auto facts = trace::trace_facts(request, options.heap);
   if (facts) {
     const std::optional<double> rate = facts->bytes_per_second;
     found.trace = {.entries = std::move(facts->entries),
@@ -165,12 +165,15 @@ Result<snapshot::Examination> examine(const Options& options,
 
 Result<trace::Trace> record_trace(const Options& options,
                                   const Deadline& deadline,
-                                  Console& console) {
+                                  Console& console,
+                                  const std::function<void()>& before_leaving) {
   const Request request = request_of(options, deadline, console);
   trace::TraceOptions what{request};
+  what.heap = options.heap;
   what.command = options.trace.command;
   what.every = options.trace.every;
   what.length = options.trace.length;
+  what.before_leaving = before_leaving;
   if (options.trace.live) {
     what.on_trace = HA_TRY(live_table(options, console));
     what.live_parts = trace::parts_for(options.trace.by);
@@ -185,8 +188,9 @@ Result<trace::Trace> record_trace(const Options& options,
 
 Result<trace::Trace> take_trace_of(const Options& options,
                                    const Deadline& deadline,
-                                   Console& console) {
-  if (options.file.empty()) return record_trace(options, deadline, console);
+                                   Console& console,
+                                   const std::function<void()>& before_leaving) {
+  if (options.file.empty()) return record_trace(options, deadline, console, before_leaving);
   if (!options.type_info.empty()) {
     return Error{ErrorKind::Usage, "--type-info: a saved trace already contains its types"};
   }

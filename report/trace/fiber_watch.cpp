@@ -26,7 +26,7 @@ void FiberWatch::learn() {
   const snapshot::Opened& target = prepared_.target;
   const auto map = target.process->maps();
   if (!map) return;
-  const auto index = boehm::read_blocks(target.memory, *map, prepared_.collector.layout);
+  const auto index = boehm::read_blocks(target.memory, *map, prepared_.collector->layout);
   if (!index) return;
   layout_ = crystal::learn_fibers(prepared_.classes, *index, target.memory, *map);
   for (const auto& fiber : crystal::suspended_fibers(layout_, *index, target.memory, *map, {})) {

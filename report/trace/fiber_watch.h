@@ -21,7 +21,7 @@ class FiberWatch {
   explicit FiberWatch(const Prepared& prepared) : prepared_(prepared) {}
 
   // Whether the program may have fibers.
-  [[nodiscard]] bool is_needed() const { return prepared_.is_crystal; }
+  [[nodiscard]] bool is_needed() const { return prepared_.is_crystal && prepared_.collector; }
   // Whether it is time to look; looking takes at most a twentieth of the time.
   [[nodiscard]] bool is_due() const { return Clock::now() >= next_look_; }
   void look();

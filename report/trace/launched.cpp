@@ -68,8 +68,8 @@ Launched::~Launched() {
 
 Error Launched::ended_early() {
   return Error{ErrorKind::Gone,
-               fmt::format("the program {} before it used a collector", ended_.value_or("ended"))}
-      .advise("a program that uses libgc");
+               fmt::format("the program {} before it could be traced", ended_.value_or("ended"))}
+      .advise("a program that uses libgc or glibc's malloc, and runs longer");
 }
 
 Result<void> Launched::stop() {

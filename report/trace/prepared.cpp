@@ -5,7 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "report/trace/find_malloc.h"
+#include "symbols/boehm/source.h"
 #include "symbols/crystal/type_sources.h"
+#include "symbols/malloc/source.h"
 
 namespace heapattach::trace {
 
@@ -14,11 +19,76 @@ Result<boehm::Collector> find_collector(snapshot::Opened& target, const Deadline
       [&] { return boehm::find_collector(target.modules, target.memory, target.map, deadline); });
 }
 
-Result<Prepared> prepare(const Request& request) {
-  snapshot::Opened target = HA_TRY(snapshot::Opened::open(request));
-  boehm::Collector collector = HA_TRY(find_collector(target, request.deadline));
-  FoundHooks found = HA_TRY(find_hooks(target.modules, collector, target.memory, request.deadline));
-  return Prepared{std::move(target), std::move(collector), std::move(found)};
+namespace {
+
+// What a program with a collector needs, even if its heap is not traced: where the stacks of its
+// threads and fibers end.
+void keep_stacks_only(Hooks& hooks) {
+  Hooks kept;
+  kept.stack_bottom = hooks.stack_bottom;
+  kept.thread_records = std::move(hooks.thread_records);
+  kept.clock = hooks.clock;
+  hooks = std::move(kept);
+}
+
+// A program that has a collector but has not used it yet must not be taken for one without.
+bool has_collector(const Modules& modules) {
+  return modules.find_symbol("GC_malloc").has_value();
+}
+
+Result<void> find_collectors_functions(const Request& request, Prepared& prepared) {
+  snapshot::Opened& target = prepared.target;
+  prepared.collector = HA_TRY(find_collector(target, request.deadline));
+  prepared.found =
+      HA_TRY(find_hooks(target.modules, *prepared.collector, target.memory, request.deadline));
+  return {};
+}
+
+Result<void> find_mallocs_functions(const Request& request, Prepared& prepared) {
+  Hooks& hooks = prepared.found.hooks;
+  hooks.of_malloc = HA_TRY(find_malloc(prepared.target, request));
+  prepared.traces_malloc = true;
+  if (const auto clock = prepared.target.modules.find_symbol("__vdso_clock_gettime")) {
+    hooks.clock = clock->address;
+  }
+  return {};
+}
+
+bool is_asked(const snapshot::HeapChoice& heap, const heap::Kind& kind) {
+  return heap.all || heap.key == kind.key;
+}
+
+Result<void> check_choice(const snapshot::HeapChoice& heap) {
+  if (heap.is_auto() || is_asked(heap, boehm::kHeapKind) || is_asked(heap, glibc::kHeapKind)) {
+    return {};
+  }
+  return Error{ErrorKind::Unsupported,
+               fmt::format("allocations of the heap {} cannot be traced", heap.key)}
+      .advise("--heap malloc, which traces what the process allocates with malloc");
+}
+
+}  // namespace
+
+Result<Prepared> prepare(const Request& request, const snapshot::HeapChoice& heap) {
+  HA_TRY(check_choice(heap));
+  Prepared prepared{.target = HA_TRY(snapshot::Opened::open(request))};
+  const bool is_malloc_asked = is_asked(heap, glibc::kHeapKind);
+  const bool is_collector_asked = is_asked(heap, boehm::kHeapKind);
+  auto collectors = find_collectors_functions(request, prepared);
+  const bool must_have =
+      is_collector_asked || (heap.is_auto() && has_collector(prepared.target.modules));
+  prepared.traces_collector = collectors.has_value() && (is_collector_asked || heap.is_auto());
+  if (!collectors && must_have) return collectors.error();
+  if (!prepared.traces_collector) {
+    keep_stacks_only(prepared.found.hooks);
+    prepared.found.total.clear();
+    prepared.found.notes.clear();
+  }
+  if (is_malloc_asked || !prepared.traces_collector) {
+    HA_TRY(find_mallocs_functions(request, prepared));
+    prepared.found.total.clear();  // not of all that is traced
+  }
+  return prepared;
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "report/collect/opened.h"
+#include "report/collect/take_options.h"
 #include "report/trace/find_hooks.h"
 #include "report/trace/object_types.h"
 #include "symbols/boehm/collector.h"
@@ -16,8 +17,10 @@ namespace heapattach::trace {
 // Everything known of a process before it is traced. Finding it out changes nothing.
 struct Prepared {
   snapshot::Opened target;
-  boehm::Collector collector;
-  FoundHooks found;
+  std::optional<boehm::Collector> collector = {};  // also if only malloc is traced
+  FoundHooks found = {};
+  bool traces_collector = false;
+  bool traces_malloc = false;
   // The types of the objects that calls allocate, by return address; empty for a call that
   // allocates several types.
   std::unordered_map<std::uint64_t, std::string> types = {};
@@ -30,7 +33,8 @@ struct Prepared {
 Result<boehm::Collector> find_collector(snapshot::Opened& target, const Deadline& deadline = {});
 
 // Finds out everything but the types. An error is the reason why the process cannot be traced.
-Result<Prepared> prepare(const Request& request);
+// Without a choice, the collector's heap is traced if the process has one, and malloc's otherwise.
+Result<Prepared> prepare(const Request& request, const snapshot::HeapChoice& heap);
 
 // Adds the types, of Crystal and C++ programs.
 Result<void> learn_types(const Request& request, Prepared& prepared);

@@ -39,6 +39,8 @@ constexpr std::size_t kMostFrames = 1024;
 // (LiveSamples), and the additional memory of a sample of 4 GiB or more.
 constexpr std::size_t kForSample = 36;
 constexpr std::size_t kForLargeSample = 64;
+// An entry of in_use_, which keeps the memory that it has once taken.
+constexpr std::size_t kForFollowed = 32;
 constexpr std::uint64_t kLargeSample = std::uint64_t{1} << 32;
 // The memory, in the recording and in the trace, of a thread, a copy of a stack, a stack, each of
 // its frames, and an instruction with its names.
@@ -200,7 +202,7 @@ std::chrono::milliseconds Recording::longest_walk() const {
 
 std::size_t Recording::memory_bytes() const {
   return events_.memory_bytes() + unsettled_.size() * sizeof(Unsettled) + samples_ * kForSample +
-         other_bytes_;
+         most_followed_ * kForFollowed + other_bytes_;
 }
 
 void Recording::take(Ring::Entry entry) {
@@ -209,6 +211,7 @@ void Recording::take(Ring::Entry entry) {
     ++impossible_;
     return;
   }
+  if (record.what == kRecordNothing || is_unknown_end(record)) return;
   // An event with a time in the future would never be handled.
   record.time = std::min(record.time, monotonic_ns());
   if (record.what == kRecordForgotten) {
@@ -219,15 +222,16 @@ void Recording::take(Ring::Entry entry) {
   Event event;
   event.time_ns = record.time > began_ ? record.time - began_ : 0;
   event.address = record.address;
-  if (record.what == kRecordAllocated) {
+  const bool is_kept = record.what == kRecordAllocated && !leaves_out_new_;
+  if (is_kept) {
     ++samples_;
     if (record.size >= kLargeSample) other_bytes_ += kForLargeSample;
     event.thread = thread_of(record.thread);
     event.bytes = record.size;
     event.stack = copy_of(entry);
     event.collection = record.collection;
-  } else if (record.what == kRecordFreed) {
-    event.kind = EventKind::Free;
+  } else if (record.what == kRecordFreed || record.what == kRecordAllocated) {
+    event.kind = EventKind::Free;  // also of what was where a new one is, which is left out
   } else {
     event.kind = EventKind::Dead;
     event.collection = record.collection;
@@ -236,13 +240,23 @@ void Recording::take(Ring::Entry entry) {
     events_.add(event);
     return;
   }
-  const bool is_new = record.what == kRecordAllocated;
   std::uint64_t watched = 0;
   if (type_watch_ != nullptr) {
-    if (is_new) watched = type_watch_->add(record);
-    if (!is_new) type_watch_->end(record.address);
+    if (is_kept) watched = type_watch_->add(record);
+    if (!is_kept) type_watch_->end(record.address);
   }
-  unsettled_.push_back({event, is_new ? record.rsp : 0, watched});
+  unsettled_.push_back({event, is_kept ? record.rsp : 0, watched});
+}
+
+bool Recording::is_unknown_end(const RingRecord& record) {
+  if (!in_use_) return false;
+  if (record.what == kRecordAllocated) {
+    if (!in_use_->put(record.address, {})) most_followed_ = std::max(most_followed_, ++followed_);
+    return false;
+  }
+  if (!in_use_->remove(record.address)) return true;
+  --followed_;
+  return false;
 }
 
 void Recording::settle() {

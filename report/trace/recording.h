@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <unordered_map>
@@ -15,6 +16,7 @@
 #include "inject/trace/ring.h"
 #include "report/trace/cells.h"
 #include "report/trace/fiber_watch.h"
+#include "report/trace/live_samples.h"
 #include "report/trace/trace.h"
 #include "report/trace/type_watch.h"
 #include "report/trace/waiting_stacks.h"
@@ -49,6 +51,12 @@ class Recording {
 
   // `watch` learns types from the objects and must outlive this; null: nothing does.
   void set_type_watch(TypeWatch* watch) { type_watch_ = watch; }
+
+  // Leaves out the ends of allocations that were not recorded: the recorder reports all.
+  void skip_unknown_ends() { in_use_.emplace(); }
+
+  // Records only ends from now on.
+  void leave_out_new() { leaves_out_new_ = true; }
 
   // The end of the recording. Work during the recording does not take longer.
   void set_end(std::chrono::steady_clock::time_point end) { end_ = end; }
@@ -90,6 +98,7 @@ class Recording {
   using StackKey = std::vector<std::uint64_t>;  // the instructions of its frames, innermost first
 
   void take(Ring::Entry entry);
+  bool is_unknown_end(const RingRecord& record);
   void settle();
   void release(bool with_all);
   Result<void> unwind(std::span<const unwind::StackSample> oldest,
@@ -124,6 +133,9 @@ class Recording {
   std::size_t with_fiber_ = 0;  // how many of the first ones have their fibers
   FiberWatch* fibers_ = nullptr;
   TypeWatch* type_watch_ = nullptr;
+  std::optional<LiveSamples> in_use_;  // what was recorded, if ends of others are left out
+  std::size_t followed_ = 0;           // how many those are
+  std::size_t most_followed_ = 0;      // … at most so far
   std::vector<Thread> threads_;
   std::unordered_map<std::uint32_t, std::uint32_t> thread_numbers_;
   std::vector<Type> types_;
@@ -148,6 +160,7 @@ class Recording {
   std::uint64_t forgotten_ = 0;
   std::uint64_t not_unwound_ = 0;
   bool has_names_ = true;
+  bool leaves_out_new_ = false;
   std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::time_point::max();
   Deadline deadline_;
 };

@@ -17,6 +17,7 @@
 #include "attach/process/permission.h"
 #include "attach/process/process_end.h"
 #include "inject/ptrace_control.h"
+#include "inject/trace/blob.h"
 #include "inject/trace/installation.h"
 #include "inject/trace/plan.h"
 #include "report/text/human_bytes.h"
@@ -25,6 +26,8 @@
 #include "report/trace/recording.h"
 #include "report/trace/trace_words.h"
 #include "report/trace/type_watch.h"
+#include "symbols/boehm/source.h"
+#include "symbols/malloc/source.h"
 
 namespace heapattach::trace {
 
@@ -51,6 +54,8 @@ constexpr auto kLongestUnfinished = 10s;
 // Share of the time left after the recording in which stacks are unwound and named. The rest is for
 // the report.
 constexpr double kForStacks = 0.6;
+// How long reading the rest of the ring may take before the heap is read.
+constexpr auto kLongestDrain = 5s;
 // Ten years: small enough to be added to a time without overflow.
 constexpr std::chrono::hours kEndless{24 * 3650};
 constexpr std::uint64_t kStackBytes = std::uint64_t{16} << 10;
@@ -109,6 +114,7 @@ class Tracing {
                                       milliseconds_of(installed->pause())));
     Recording recording(target, prepared_.target.modules, options_.depth, began_);
     recording.set_types(std::move(prepared_.types));
+    if (is_exact && prepared_.traces_malloc) recording.skip_unknown_ends();
     FiberWatch fibers(prepared_);
     if (fibers.is_needed()) {
       fibers.look();
@@ -119,19 +125,18 @@ class Tracing {
     if (learns_types()) recording.set_type_watch(&types);
     const auto recorded = record(*installed, recording);
     types.stop();
+    end_recording(*installed, recording, recorded.has_value());
     // The recording does not count towards --timeout.
     end_by(Clock::now() + left_, *installed, recording);
     const auto for_stacks =
         std::chrono::duration_cast<std::chrono::milliseconds>(kForStacks * left_);
     const auto stacks_by = Clock::now() + for_stacks;
-    accept_interrupt();
     if (is_same_program(*installed)) {
       trace_.header.gc_bytes_at_end = total_bytes(prepared_);
       if (collections && collections_so_far(prepared_) == collections) {
         warn(std::string(kNoCollection));
       }
     }
-    trace_.header.duration_ns = monotonic_ns() - began_;
     leave(*installed);
     std::uint64_t late = 0;
     if (recorded) {
@@ -150,6 +155,24 @@ class Tracing {
   }
 
  private:
+  void end_recording(Installation& installed, Recording& recording, bool is_good) {
+    trace_.header.duration_ns = monotonic_ns() - began_;
+    accept_interrupt();
+    if (is_good && options_.before_leaving) look_back(installed, recording);
+  }
+
+  // Nothing reads the ring meanwhile, but only the ends of samples come into it.
+  void look_back(Installation& installed, Recording& recording) {
+    const auto quiet = installed.follow_ends_only(left_ + kReaderPatience);
+    const auto drained = recording.drain(installed.ring(), Clock::now() + kLongestDrain);
+    recording.leave_out_new();
+    if (quiet && drained) {
+      options_.before_leaving();
+    } else {
+      end_early(quiet ? drained.error().message() : quiet.error().message());
+    }
+  }
+
   void fill_header() {
     Header& header = trace_.header;
     const snapshot::Opened& target = prepared_.target;
@@ -162,6 +185,8 @@ class Tracing {
       header.build_id = program->build_id();
     }
     header.every = std::max<std::uint64_t>(1, options_.every);
+    if (prepared_.traces_collector) header.heaps.emplace_back(boehm::kHeapKind.key);
+    if (prepared_.traces_malloc) header.heaps.emplace_back(glibc::kHeapKind.key);
     header.warnings = prepared_.found.notes;
   }
 
@@ -375,7 +400,7 @@ Result<Trace> take_trace_of_program(const TraceOptions& options) {
   std::optional<Prepared> prepared;
   HA_TRY(program.run_until(
       [&]() -> Result<void> {
-        auto done = prepare(of_program);
+        auto done = prepare(of_program, options.heap);
         if (!done) return done.error();
         prepared.emplace(std::move(done).value());
         return {};
@@ -393,11 +418,9 @@ Result<Trace> take_trace_of_program(const TraceOptions& options) {
 
 Result<Trace> take_trace(const TraceOptions& options) {
   if (!options.command.empty()) return take_trace_of_program(options);
-  auto ready = prepare(options.request);
+  auto ready = prepare(options.request, options.heap);
   if (!ready && ready.error().kind == ErrorKind::Unsupported && ready.error().advice.empty()) {
-    // Other reports do not need a collector.
-    return std::move(ready).error().advise(
-        "a program that uses libgc, or --watch, which also reads malloc's heap");
+    return std::move(ready).error().advise("a program that uses libgc or glibc's malloc");
   }
   Prepared prepared = HA_TRY(std::move(ready));
   HA_TRY(learn_types(options.request, prepared));
@@ -409,8 +432,8 @@ double expected_cost(double bytes_per_second, std::uint64_t every) {
   return bytes_per_second / static_cast<double>(every) * kSecondsPerSample;
 }
 
-Result<TraceFacts> trace_facts(const Request& request) {
-  const Prepared prepared = HA_TRY(prepare(request));
+Result<TraceFacts> trace_facts(const Request& request, const snapshot::HeapChoice& heap) {
+  const Prepared prepared = HA_TRY(prepare(request, heap));
   const Disassembler disassembler = HA_TRY(Disassembler::open(kOwnProcessor));
   const Hooks& hooks = prepared.found.hooks;
   TraceFacts facts;
@@ -418,7 +441,11 @@ Result<TraceFacts> trace_facts(const Request& request) {
     HA_TRY(check_entry(disassembler, entry));
     facts.entries.push_back(entry.name);
   }
-  facts.follows_ends = hooks.follows_ends();
+  for (const MallocEntry& one : hooks.of_malloc) {
+    HA_TRY(check_entry(disassembler, one.entry));
+    facts.entries.push_back(one.entry.name);
+  }
+  facts.follows_ends = hooks.follows_ends() || !prepared.traces_collector;
   facts.notes = prepared.found.notes;
   facts.bytes_per_second = current_rate(prepared);
   return facts;

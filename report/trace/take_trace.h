@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "attach/base/result.h"
+#include "report/collect/take_options.h"
 #include "report/request.h"
 #include "report/trace/cells.h"
 #include "report/trace/trace.h"
@@ -30,6 +31,7 @@ struct TraceProgress {
 
 struct TraceOptions {
   const Request& request;                 // its deadline includes the recording
+  snapshot::HeapChoice heap = {};         // whose allocations are recorded
   std::vector<std::string> command = {};  // a program to start instead of the process
   std::uint64_t every = std::uint64_t{512} << 10;
   std::chrono::milliseconds length{30'000};  // 0: until the process exits
@@ -40,6 +42,10 @@ struct TraceOptions {
   // of its events. May be empty, which saves time.
   std::function<void(const TraceProgress&, const Trace&, std::vector<Cell>)> on_trace = {};
   CellParts live_parts = {};
+  // Called at the end of the recording, while the ends of its samples are still followed: what is
+  // in use in the trace is that afterwards, too, and nothing else was recorded meanwhile. May be
+  // empty.
+  std::function<void()> before_leaving = {};
 };
 
 // Inserts the tracer into the process, records for `length` or until the user asks for the end, and
@@ -59,6 +65,6 @@ struct TraceFacts {
 // About the share of one processor that the samples of a trace take.
 [[nodiscard]] double expected_cost(double bytes_per_second, std::uint64_t every);
 // An error is the reason why the process cannot be traced.
-Result<TraceFacts> trace_facts(const Request& request);
+Result<TraceFacts> trace_facts(const Request& request, const snapshot::HeapChoice& heap);
 
 }  // namespace heapattach::trace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -71,7 +72,8 @@ struct Header {
   // The collector's own count of bytes allocated since the program started.
   std::optional<std::uint64_t> gc_bytes_at_start;
   std::optional<std::uint64_t> gc_bytes_at_end;
-  std::vector<std::string> entries;  // the functions of the collector that were hooked
+  std::vector<std::string> heaps;    // that were traced: "gc", "malloc"; empty: "gc"
+  std::vector<std::string> entries;  // the functions that were hooked
   std::vector<std::string> warnings;
   std::uint64_t drops = 0;  // samples that were lost
   bool complete = true;     // false: ended early, or part of the file is missing
@@ -81,6 +83,11 @@ struct Header {
   std::string left_in;
   bool is_lossy = false;
 };
+
+// Whether a trace followed malloc.
+[[nodiscard]] inline bool is_of_malloc(const Header& header) {
+  return std::ranges::find(header.heaps, "malloc") != header.heaps.end();
+}
 
 struct Trace {
   Header header;

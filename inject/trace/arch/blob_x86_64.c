@@ -28,46 +28,73 @@
 extern BlobControl blob_control HIDDEN;
 extern const BlobHead blob_head HIDDEN;
 
+#define FILTER 585408  // offsetof(BlobControl, filter)
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+
 _Static_assert(offsetof(BlobControl, inside) == 64, "in the assembly below");
 _Static_assert(offsetof(BlobControl, slots) == 128, "in the assembly below");
 _Static_assert(offsetof(BlobControl, leading) == 128 + 16384, "in the assembly below");
+_Static_assert(offsetof(BlobControl, filter) == FILTER, "in the assembly below");
 _Static_assert(sizeof(BlobSlot) == 16 && kSlots == 1024 && kTrampolineBytes == 64, "likewise");
-_Static_assert(kAllocationHooks == 8 && kHooks == 9, "likewise");
-_Static_assert(kLeadingHook == 5 && kLeadingHooks == 2, "likewise");
+_Static_assert(kFilterBytes == 0x80000 && kGranule == 32, "likewise");
+_Static_assert(kAllocationHooks == 16 && kHooks == 18, "likewise");
+_Static_assert(kLeadingHook == 5 && kLeadingHooks == 2 && kSecondHook == 7, "likewise");
+_Static_assert(kMallocHook == 8 && kCallocHook == 9 && kReallocHook == 10, "likewise");
+_Static_assert(kAlignedHook == 11 && kStoringHook == 13 && kWholePagesHook == 14, "likewise");
+_Static_assert(kCollectorFreeHook == 16 && kMallocFreeHook == 17, "likewise");
 
 // The hook of an allocation: GC_malloc_kind(size, kind) or a similar function. `\size` is the
-// register that holds the size. Nothing is on the stack on the usual path. On the other one, the
-// frame is, from the top: the result, r15 r14 r13 r12 rbp rbx, r9 r8 rcx rdx rsi rdi, the return
-// address. The real function is called before the sample is taken, so that a finalizer that runs in
-// it delays nothing.
+// register that holds the size; if `multiplies`, it is first set to the product of the two
+// arguments. Nothing is on the stack on the usual path. On the other one, the frame is, from the
+// top: the result, r15 r14 r13 r12 rbp rbx, r9 r8 rcx rdx rsi rdi, the return address. The real
+// function is called before the sample is taken, so that a finalizer that runs in it delays
+// nothing.
+//
+// Whether the blob is off is checked only on that other path: in a forked child, whose slots are
+// empty, each allocation takes it that far.
+//
+// realloc() has a hook of its own, because its allocation may be due, its old memory may be a
+// sample that ends, or both. malloc's free() looks at one byte on the usual path: in a forked
+// child, and in a process without samples, all bytes are 0.
 __asm__(
     "  .section .blob, \"ax\", @progbits\n"
     "  .globl blob_head\n"
     "  .hidden blob_head\n"
     "blob_head:\n"
     "  .ascii \"heapattach-trace\"\n"
-    "  .long 5, blob_end - blob_head\n"
-    "  .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8\n"
+    "  .long 6, blob_end - blob_head\n"
+    "  .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17\n"
     "  .long hook_\\n - blob_head\n"
     "  .endr\n"
-    "  .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8\n"
+    "  .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17\n"
     "  .long trampoline_\\n - blob_head\n"
     "  .endr\n"
     "  .long handler - blob_head, counted - blob_head\n"
-    "  .fill 1020 - (. - blob_head), 1, 0\n"
+    "  .fill 2044 - (. - blob_head), 1, 0\n"
     "  .macro trampoline n\n"
     "trampoline_\\n: .fill 64, 1, 0xcc\n"
     "  .endm\n"
-    "  .macro allocation n, size, leads=0\n"
-    "  .balign 64\n"
-    "hook_\\n:\n"
-    "  cmpl $0, blob_control(%rip)\n"
-    "  je trampoline_\\n\n"
+    "  .macro enter\n"
+    "  push %rdi\n  push %rsi\n  push %rdx\n  push %rcx\n  push %r8\n  push %r9\n"
+    "  push %rbx\n  push %rbp\n  push %r12\n  push %r13\n  push %r14\n  push %r15\n"
+    "  sub $8, %rsp\n"
+    "  lock incq blob_control+64(%rip)\n"
+    "  .endm\n"
+    "  .macro leave_it\n"
+    "  add $104, %rsp\n"
+    "  lock decq blob_control+64(%rip)\n"
+    "  .endm\n"
+    "  .macro arguments\n"
+    "  mov 96(%rsp), %rdi\n  mov 88(%rsp), %rsi\n  mov 80(%rsp), %rdx\n"
+    "  mov 72(%rsp), %rcx\n  mov 64(%rsp), %r8\n  mov 56(%rsp), %r9\n"
+    "  .endm\n"
+    // Jumps to slow_n if a sample is due. Leaves the address of the slots in %r10.
+    "  .macro count_down n, size, leads\n"
     "  mov %fs:0, %r11\n"
     "  mov %r11d, %eax\n"
-    "  shr $12, %eax\n"
-    "  and $1023, %eax\n"
-    "  shl $4, %eax\n"
+    "  shr $8, %eax\n"
+    "  and $0x3ff0, %eax\n"  // the slot of this thread, times its size
     "  lea blob_control+128(%rip), %r10\n"
     "  .if \\leads\n"
     "  mov (%rsp), %r11\n"
@@ -81,18 +108,25 @@ __asm__(
     "  jne slow_\\n\n"
     "  sub \\size, 8(%r10,%rax)\n"
     "  js slow_\\n\n"
+    "  .endm\n"
+    "  .macro allocation n, size, leads=0, multiplies=0\n"
+    "  .balign 64\n"
+    "hook_\\n:\n"
+    "  .if \\multiplies\n"
+    "  mov %rdi, %rdx\n"
+    "  imul %rsi, %rdx\n"
+    "  .endif\n"
+    "  count_down \\n, \\size, \\leads\n"
     "  trampoline \\n\n"
     "slow_\\n:\n"
-    "  push %rdi\n  push %rsi\n  push %rdx\n  push %rcx\n  push %r8\n  push %r9\n"
-    "  push %rbx\n  push %rbp\n  push %r12\n  push %r13\n  push %r14\n  push %r15\n"
-    "  sub $8, %rsp\n"
-    "  lock incq blob_control+64(%rip)\n"
+    "  cmpl $0, blob_control(%rip)\n"
+    "  je trampoline_\\n\n"
+    "  enter\n"
     "  mov \\size, %rdi\n"
     "  mov %rsp, %rsi\n"
     "  mov $\\n, %edx\n"
     "  call blob_is_due\n"
-    "  mov 96(%rsp), %rdi\n  mov 88(%rsp), %rsi\n  mov 80(%rsp), %rdx\n"
-    "  mov 72(%rsp), %rcx\n  mov 64(%rsp), %r8\n  mov 56(%rsp), %r9\n"
+    "  arguments\n"
     "  test %eax, %eax\n"
     "  jz 1f\n"
     "  mov \\size, %rbx\n"
@@ -104,20 +138,64 @@ __asm__(
     "  call blob_sample\n"
     "  mov 48(%rsp), %rbx\n"
     "  mov (%rsp), %rax\n"
-    "  add $104, %rsp\n"
-    "  lock decq blob_control+64(%rip)\n"
+    "  leave_it\n"
     "  ret\n"
     "1:\n"
-    "  add $104, %rsp\n"
-    "  lock decq blob_control+64(%rip)\n"
+    "  leave_it\n"
     "  jmp trampoline_\\n\n"
     "  .endm\n"
     "  allocation 0, %rdi\n  allocation 1, %rdi\n  allocation 2, %rdi\n  allocation 3, %rdi\n"
     "  allocation 4, %rdi\n  allocation 5, %rdi, 1\n  allocation 6, %rdi, 1\n  allocation 7, %rsi\n"
+    "  allocation 8, %rdi\n  allocation 9, %rdx, 0, 1\n"
+    "  allocation 11, %rsi, 1\n  allocation 12, %rsi, 1\n  allocation 13, %rdx\n"
+    "  allocation 14, %rdi, 1\n  allocation 15, %rdi, 1\n"
+    // realloc(old, size)
     "  .balign 64\n"
-    "hook_8:\n"
+    "hook_10:\n"
+    "  count_down 10, %rsi, 1\n"
+    "  mov %edi, %eax\n"
+    "  shr $5, %eax\n"
+    "  and $0x7ffff, %eax\n"
+    "  cmpb $0, " TEXT(FILTER) "-128(%r10,%rax)\n"
+    "  jne slow_10\n"
+    "  trampoline 10\n"
+    "slow_10:\n"
     "  cmpl $0, blob_control(%rip)\n"
-    "  je trampoline_8\n"
+    "  je trampoline_10\n"
+    "  enter\n"
+    "  mov %rsi, %rdi\n"
+    "  mov %rsp, %rsi\n"
+    "  mov $10, %edx\n"
+    "  call blob_is_due\n"
+    "  mov %eax, %ebp\n"
+    "  mov 96(%rsp), %rdi\n"
+    "  call blob_begin_end\n"
+    "  mov %rax, %r12\n"
+    "  arguments\n"
+    "  mov %ebp, %eax\n"
+    "  or %r12, %rax\n"
+    "  jz 1f\n"
+    "  mov %rsi, %rbx\n"
+    "  call trampoline_10\n"
+    "  mov %rax, (%rsp)\n"
+    "  mov %rsp, %rdi\n"
+    "  mov %rbx, %rsi\n"
+    "  mov %r12, %rdx\n"
+    "  mov %ebp, %ecx\n"
+    "  call blob_resized\n"
+    "  mov 48(%rsp), %rbx\n  mov 40(%rsp), %rbp\n  mov 32(%rsp), %r12\n"
+    "  mov (%rsp), %rax\n"
+    "  leave_it\n"
+    "  ret\n"
+    "1:\n"
+    "  mov 40(%rsp), %rbp\n  mov 32(%rsp), %r12\n"
+    "  leave_it\n"
+    "  jmp trampoline_10\n"
+    // GC_free(object)
+    "  .balign 64\n"
+    "hook_16:\n"
+    "  cmpl $0, blob_control(%rip)\n"
+    "  je trampoline_16\n"
     "  push %rdi\n  push %rsi\n  push %rdx\n  push %rcx\n  push %r8\n  push %r9\n"
     "  sub $8, %rsp\n"
     "  lock incq blob_control+64(%rip)\n"
@@ -125,7 +203,24 @@ __asm__(
     "  lock decq blob_control+64(%rip)\n"
     "  add $8, %rsp\n"
     "  pop %r9\n  pop %r8\n  pop %rcx\n  pop %rdx\n  pop %rsi\n  pop %rdi\n"
-    "  trampoline 8\n"
+    "  trampoline 16\n"
+    // free(memory)
+    "  .balign 64\n"
+    "hook_17:\n"
+    "  mov %edi, %eax\n"
+    "  shr $5, %eax\n"
+    "  and $0x7ffff, %eax\n"
+    "  lea blob_control+" TEXT(FILTER) "(%rip), %r10\n"
+    "  cmpb $0, (%r10,%rax)\n"
+    "  jne slow_17\n"
+    "  trampoline 17\n"
+    "slow_17:\n"
+    "  push %rdi\n"
+    "  lock incq blob_control+64(%rip)\n"
+    "  call blob_release\n"
+    "  lock decq blob_control+64(%rip)\n"
+    "  pop %rdi\n"
+    "  jmp trampoline_17\n"
     "  .balign 64\n"
     "handler:\n"
     "  lock incq blob_control+64(%rip)\n"
@@ -361,27 +456,111 @@ static int track(BlobControl* c, uint64_t address) {
   return 0;
 }
 
-static void end_of(BlobControl* c, uint32_t what, uint64_t address, uint64_t time) {
+// Room for the record of an object's end, which commit() completes; null, counted, if there is
+// none. Its place in the ring is that of this moment.
+static RingRecord* begin_end(uint64_t address) {
   RingHead* const ring = (RingHead*)blob_head.ring;
   uint64_t at = 0;
   RingRecord* const record = reserve(ring, kShortRecordBytes, &at);
   if (record == 0) {
     __atomic_fetch_add(&ring->lost_ends, 1, __ATOMIC_RELAXED);
-    return;
+    return 0;
   }
+  record->address = address;
+  __atomic_store_n(&record->commit, at, __ATOMIC_RELAXED);
+  return record;
+}
+
+static void commit_end(const BlobControl* c, RingRecord* record, uint32_t what, uint64_t time) {
   record->what = what;
   record->time = time;
-  record->address = address;
   record->collection = (uint32_t)c->last_collection;
-  __atomic_store_n(&record->commit, at | 1, __ATOMIC_RELEASE);
+  __atomic_store_n(&record->commit, record->commit | 1, __ATOMIC_RELEASE);
+}
+
+static void end_of(const BlobControl* c, uint32_t what, uint64_t address, uint64_t time) {
+  RingRecord* const record = begin_end(address);
+  if (record != 0) commit_end(c, record, what, time);
+}
+
+static uint64_t filter_of(uint64_t address) {
+  return address / kGranule & (kFilterBytes - 1);
+}
+
+// Where a sampled allocation of malloc is in `held`, or in one of the places after it.
+static uint64_t* first_held(BlobControl* c, uint64_t address) {
+  return &c->held[(address / kGranule * 0x9E3779B97F4A7C15u) >> 47 & (kHeld - 1)];
+}
+
+// Remembers a sampled allocation of malloc. The entry may still be there if the memory was given
+// back unseen.
+static int hold(BlobControl* c, uint64_t address) {
+  uint64_t* const places = first_held(c, address);
+  for (int i = 0; i < kHeldTries; ++i) {
+    if (__atomic_load_n(&places[i], __ATOMIC_RELAXED) == ~address) return 1;
+  }
+  for (int i = 0; i < kHeldTries; ++i) {
+    uint64_t none = 0;
+    if (__atomic_compare_exchange_n(&places[i], &none, ~address, 0, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+      __atomic_fetch_add(&c->filter[filter_of(address)], 1, __ATOMIC_RELAXED);
+      return 1;
+    }
+  }
+  return 0;
+}
+
+// Whether it was held.
+static int let_go(BlobControl* c, uint64_t address) {
+  uint64_t* const places = first_held(c, address);
+  for (int i = 0; i < kHeldTries; ++i) {
+    uint64_t hidden = ~address;
+    if (__atomic_load_n(&places[i], __ATOMIC_RELAXED) != hidden) continue;
+    if (!__atomic_compare_exchange_n(&places[i], &hidden, 0, 0, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED)) {
+      continue;
+    }
+    __atomic_fetch_sub(&c->filter[filter_of(address)], 1, __ATOMIC_RELAXED);
+    return 1;
+  }
+  return 0;
+}
+
+// Whether an allocation of malloc that is about to end is a sample.
+static int is_sample(BlobControl* c, uint64_t address) {
+  if (address == 0 || c->enabled == 0) return 0;
+  return c->interval == 1 || let_go(c, address);
+}
+
+// Called by free() before the memory can be used again.
+CALLED void blob_release(uint64_t address) {
+  BlobControl* const c = &blob_control;
+  if (is_sample(c, address)) end_of(c, kRecordFreed, address, now());
+}
+
+enum { kWithoutRecord = 1 };
+
+// Called by realloc() before the old memory can be used again. The record of its end is begun now,
+// so that it comes before that of whoever gets the memory next. Null if it is not a sample.
+CALLED RingRecord* blob_begin_end(uint64_t address) {
+  if (!is_sample(&blob_control, address)) return 0;
+  RingRecord* const record = begin_end(address);
+  return record == 0 ? (RingRecord*)kWithoutRecord : record;
+}
+
+// The address that an allocating function has returned, or stored; 0 if it failed.
+static uint64_t result_of(const uint64_t* frame, uint32_t hook) {
+  if (hook != kStoringHook) return frame[kResult];
+  return (uint32_t)frame[kResult] == 0 ? *(const volatile uint64_t*)frame[kRdi] : 0;
 }
 
 CALLED void blob_sample(const uint64_t* frame, uint64_t size, uint32_t hook) {
   BlobControl* const c = &blob_control;
   const uint64_t caller = frame[kReturn];
+  const uint64_t result = result_of(frame, hook);
   const int is_inner = caller - blob_head.inner_begin[hook] <
                        blob_head.inner_end[hook] - blob_head.inner_begin[hook];
-  if (frame[kResult] == 0 || c->enabled == 0 || is_inner) return;
+  if (result == 0 || c->enabled == 0 || is_inner) return;
   RingHead* const ring = (RingHead*)blob_head.ring;
   const uint64_t time = now();
   check_reader(c, ring, time);
@@ -396,13 +575,13 @@ CALLED void blob_sample(const uint64_t* frame, uint64_t size, uint32_t hook) {
   }
   record->what = kRecordAllocated;
   record->time = time;
-  record->address = frame[kResult];
+  record->address = result;
   record->size = size;
   record->thread = thread_number(c);
   record->hook = (uint16_t)hook;
   record->collection = blob_head.collections ? *(const volatile uint32_t*)blob_head.collections : 0;
-  record->before = *(const volatile uint32_t*)frame[kResult];
-  record->kind = (uint32_t)frame[hook == kAllocationHooks - 1 ? kRdi : kRsi];
+  record->before = *(const volatile uint32_t*)result;
+  record->kind = hook >= kMallocHook ? 0 : (uint32_t)frame[hook == kSecondHook ? kRdi : kRsi];
   record->rip = caller;
   record->rsp = stack;
   record->rbp = frame[kRbp];
@@ -414,12 +593,25 @@ CALLED void blob_sample(const uint64_t* frame, uint64_t size, uint32_t hook) {
   record->stack_bytes = (uint32_t)wanted;
   copy_words(record + 1, stack, wanted);
   record->is_tracked = 0;
-  if (blob_head.event_variable != 0) {
-    record->is_tracked = (uint16_t)track(c, frame[kResult]);
+  const int is_followed = hook >= kMallocHook ? c->interval != 1 : blob_head.event_variable != 0;
+  if (is_followed) {
+    record->is_tracked = (uint16_t)(hook >= kMallocHook ? hold(c, result) : track(c, result));
     if (!record->is_tracked) __atomic_fetch_add(&ring->untracked, 1, __ATOMIC_RELAXED);
   }
   if (c->interval == 0) return;  // a signal handler has forked meanwhile, and this is the child
   __atomic_store_n(&record->commit, at | 1, __ATOMIC_RELEASE);
+}
+
+// Called after a realloc() that may have ended a sample, whose record was begun, or begun one.
+CALLED void blob_resized(const uint64_t* frame, uint64_t size, RingRecord* ended, uint32_t is_due) {
+  BlobControl* const c = &blob_control;
+  const int has_failed = frame[kResult] == 0 && size != 0;
+  if (c->interval == 0) return;  // the child of a fork in a signal handler
+  if (ended != 0 && has_failed && c->interval != 1) hold(c, frame[kRdi]);
+  if (ended != 0 && ended != (RingRecord*)kWithoutRecord) {
+    commit_end(c, ended, has_failed ? kRecordNothing : kRecordFreed, now());
+  }
+  if (is_due) blob_sample(frame, size, kReallocHook);
 }
 
 CALLED void blob_free(uint64_t address) {

@@ -14,16 +14,33 @@ namespace heapattach::trace {
 
 enum {
   kBlobCodeBytes = 16384,
-  kAllocationHooks = 8,
-  kLeadingHook = 5,  // this one and the next are for entries that end in a jump to another one
+  // The hooks of the collector's functions: those with the size as their first argument, then those
+  // of them that may end in a jump to another entry, and one with the size as the second argument.
+  kLeadingHook = 5,
   kLeadingHooks = 2,
-  kFreeHook = kAllocationHooks,  // the number of the hook of GC_free
-  kHooks = kAllocationHooks + 1,
+  kSecondHook = 7,
+  // The hooks of malloc's functions.
+  kMallocHook = 8,
+  kCallocHook = 9,
+  kReallocHook = 10,
+  kAlignedHook = 11,  // aligned_alloc, memalign
+  kAlignedHooks = 2,
+  kStoringHook = 13,     // posix_memalign, which stores its result
+  kWholePagesHook = 14,  // valloc, pvalloc
+  kWholePagesHooks = 2,
+  kAllocationHooks = 16,
+  kCollectorFreeHook = kAllocationHooks,
+  kMallocFreeHook = kAllocationHooks + 1,
+  kHooks = kAllocationHooks + 2,
   kTrampolineBytes = 64,
   kMostMoved = 16,  // bytes of an entry that are moved to its trampoline
   kSlots = 1024,
   kWays = 8,
   kBuckets = 8192,
+  kFilterBytes = 1 << 19,
+  kGranule = 32,  // no two allocations of malloc begin in the same aligned bytes of this number
+  kHeld = 1 << 17,
+  kHeldTries = 32,
   kSpans = 1024,
   kAsked = 64,
   kRingHeadBytes = 4096,
@@ -114,7 +131,11 @@ typedef struct BlobControl {
   uint64_t asked[kAsked];      // ends of stacks for which the blob found no span: we look them up
   // The installer does not write what follows.
   uint64_t busy[kBuckets / 64];     // which buckets are not empty
-  uint64_t live[kBuckets * kWays];  // complements of sampled addresses
+  uint64_t live[kBuckets * kWays];  // complements of sampled addresses of the collector
+  // Of malloc: how many sampled allocations have their address in a granule of this number, modulo
+  // the size of the table. All 1 if every allocation is sampled: then `held` is not used.
+  uint8_t filter[kFilterBytes];
+  uint64_t held[kHeld + kHeldTries];  // complements of sampled addresses, at their hash or after it
 } BlobControl;
 
 // In shared memory. Positions only grow.
@@ -133,10 +154,16 @@ typedef struct RingHead {
   uint64_t unused3[3];
 } RingHead;
 
-enum { kRecordAllocated = 1, kRecordFreed = 2, kRecordDead = 3, kRecordForgotten = 4 };
+enum {
+  kRecordAllocated = 1,
+  kRecordFreed = 2,
+  kRecordDead = 3,
+  kRecordForgotten = 4,
+  kRecordNothing = 5
+};
 
-// Records of freed, dead or forgotten objects (whose death will not be observed) have only the
-// first half.
+// Records of freed, dead or forgotten objects (whose death will not be observed), and of nothing (a
+// realloc() that failed), have only the first half.
 typedef struct RingRecord {
   uint64_t commit;  // the position | 1 once the record is complete
   uint32_t bytes;   // of the record and the stack after it; a multiple of 64
@@ -148,7 +175,7 @@ typedef struct RingRecord {
   uint16_t hook;
   uint16_t is_tracked;
   uint32_t collection;
-  uint32_t kind;  // of the object: the second argument
+  uint32_t kind;  // of the collector's object: the second argument
   uint32_t stack_bytes;
   uint32_t before;  // what the object began with, before the program had written to it
   uint64_t rip, rsp, rbp, rbx, r12, r13, r14, r15;  // of the caller, after the call

@@ -80,6 +80,7 @@ bool read_header_text(JsonCursor& json, std::string_view key, trace::Header& out
   if (key == "exe") return json.string(out.exe);
   if (key == "build_id") return json.string(out.build_id);
   if (key == "started") return json.string(out.started);
+  if (key == "heaps") return read_texts(json, out.heaps);
   if (key == "entries") return read_texts(json, out.entries);
   if (key == "warnings") return read_texts(json, out.warnings);
   return json.skip();

@@ -13,8 +13,16 @@
 // "ignored_bytes"; "program_end", such as "exited with status 1", of a program that was looked at
 // when it was about to exit; and "verdict":false with its "reason": then it is not known what
 // leaked, and all numbers are left out.
+//
+// With --trace, each of `roots` has
+// "allocated_by":[{"samples":12,"objects":39,"frames":["make_circle (shapes.cpp:12)",…]}], the code
+// that allocated its roots, most objects first, innermost frame first; with "of_references":true if
+// no root was sampled, and it is the code of what only they reach. It is empty for what was
+// allocated before the trace or not sampled; `objects` is estimated. The recording is
+// "trace":{"every":4096,"duration_ns":N,"samples":12,"drops":0,"shortfalls":["…"]}.
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -92,6 +100,52 @@ constexpr Column<Snapshot, LeakRow> kColumns[] = {
 
 }  // namespace
 
+namespace {
+
+JsonRecord record_of(const LeakTrace& trace) {
+  JsonRecord record;
+  record.number("every", trace.every);
+  record.number("duration_ns", trace.duration_ns);
+  record.number("samples", trace.samples);
+  record.number("drops", trace.drops);
+  if (!trace.shortfalls.empty()) {
+    record.open_list("shortfalls");
+    for (const std::string& text : trace.shortfalls) record.item(text);
+    record.close_list();
+  }
+  return record;
+}
+
+std::vector<JsonRecord> sites_of(const LeakCode& code) {
+  std::vector<JsonRecord> sites;
+  for (const LeakSite& site : code.sites) {
+    JsonRecord record;
+    record.number("samples", site.samples);
+    record.number("objects", static_cast<std::uint64_t>(std::llround(site.objects)));
+    record.open_list("frames");
+    for (const std::string& frame : site.frames) record.item(frame);
+    record.close_list();
+    sites.push_back(std::move(record));
+  }
+  return sites;
+}
+
+// Adds the code of each row.
+void add_code(const LeakReport& report, Grid& grid) {
+  const std::size_t before = grid.columns.size();
+  grid.columns.push_back({.json = "allocated_by"});
+  grid.columns.push_back({.json = "of_references"});
+  grid.value_at = [&report, before, others = std::move(grid.value_at)](std::size_t row,
+                                                                       std::size_t column) {
+    if (column < before) return others(row, column);
+    const LeakCode& code = report.code[row];
+    if (column == before) return CellValue(sites_of(code));
+    return code.is_of_roots || code.sites.empty() ? CellValue() : CellValue(true);
+  };
+}
+
+}  // namespace
+
 Grid leak_grid(const Snapshot& snapshot, const LeakReport& report) {
   return grid_of(kColumns, snapshot, std::span(report.found.rows).first(report.shown_rows()));
 }
@@ -118,7 +172,9 @@ std::string format_leaks_json(const Snapshot& snapshot, const LeakReport& report
     record.number("ignored_objects", found.ignored_objects);
     record.number("ignored_bytes", found.ignored_bytes);
   }
-  add_rows("roots", leak_grid(snapshot, report), record);
+  Grid rows = leak_grid(snapshot, report);
+  if (report.trace) add_code(report, rows);
+  add_rows("roots", rows, record);
   record.open_list("types");
   for (const analyze::LeakedType& type : found.types) {
     JsonRecord item;
@@ -128,6 +184,7 @@ std::string format_leaks_json(const Snapshot& snapshot, const LeakReport& report
     record.item(std::move(item));
   }
   record.close_list();
+  if (report.trace) record.object("trace", record_of(*report.trace));
   return std::move(record).line();
 }
 

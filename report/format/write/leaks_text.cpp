@@ -9,6 +9,12 @@
 //   0x5581e3b4c2b0  24 bytes  Circle
 //       next → 0x5581e3b4c2d0  Square
 //
+// After --trace, each example is followed by the code that allocated the roots of its row:
+//
+//       allocated here: about 39, by 12 samples
+//           make_circle (shapes.cpp:12)
+//           draw (shapes.cpp:40)
+//
 // "objects" counts the root of a leak, and everything that only it reaches.
 
 #include <algorithm>
@@ -59,6 +65,36 @@ std::string example_text(const Snapshot& snapshot, analyze::EdgeNames& names, Ob
   return text;
 }
 
+std::string code_text(const LeakCode& code) {
+  constexpr std::size_t kSites = 3;
+  if (code.sites.empty()) {
+    return "    allocated by unknown code: before the trace, or it was not sampled\n";
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kSites, code.sites.size()); ++i) {
+    const LeakSite& site = code.sites[i];
+    text += fmt::format("    {}allocated here: about {:.0f}, by {} sample{}\n",
+                        code.is_of_roots ? "" : "what it references was ", site.objects,
+                        site.samples, site.samples == 1 ? "" : "s");
+    for (const std::string& frame : site.frames) {
+      text += fmt::format("        {}\n", terminal_text(frame));
+    }
+  }
+  if (code.sites.size() > kSites) {
+    text += fmt::format("    … and at {} more places\n", code.sites.size() - kSites);
+  }
+  return text;
+}
+
+std::string trace_text(const LeakTrace& trace) {
+  std::string text =
+      fmt::format("traced for {:.1f} s, one sample per {} bytes; {} sample{} leaked\n",
+                  static_cast<double>(trace.duration_ns) / 1e9, trace.every, trace.samples,
+                  trace.samples == 1 ? "" : "s");
+  for (const std::string& shortfall : trace.shortfalls) text += terminal_text(shortfall) + '\n';
+  return text;
+}
+
 std::string plural(std::uint64_t count, std::string_view of, const TextStyle& style) {
   return fmt::format("{} {}{}", count_cell(count, style), of, count == 1 ? "" : "s");
 }
@@ -95,11 +131,13 @@ std::string format_leaks_text(const Snapshot& snapshot,
     analyze::EdgeNames names(snapshot);
     for (std::size_t i = 0; i < shown; ++i) {
       text += example_text(snapshot, names, found.rows[i].example);
+      if (report.trace) text += code_text(report.code[i]);
     }
   }
   if (shown < found.rows.size()) {
     text += fmt::format("… {} more; --top N shows more\n", found.rows.size() - shown);
   }
+  if (report.trace) text += trace_text(*report.trace);
   if (found.ignored_objects != 0) {
     text += fmt::format("--ignore left out {}, {} bytes\n",
                         plural(found.ignored_objects, "object", style), found.ignored_bytes);

@@ -12,7 +12,7 @@
 //
 //   {"record":"trace","version":1,"tool":…,"pid":4711,"host":…,"exe":…,"build_id":…,"every":524288,
 //    "started":"2026-…Z","duration_ns":N,"gc_bytes_at_start":N,"gc_bytes_at_end":N,
-//    "entries":["GC_malloc_kind",…],"warnings":[…]}
+//    "heaps":["gc"],"entries":["GC_malloc_kind",…],"warnings":[…]}
 //   {"record":"type","id":0,"name":"Session"}
 //   {"record":"frame","id":0,"function":"Shop#login","object":"shop","file":"shop.cr","line":12,
 //    "address":"0x55…","of":"own"}
@@ -28,7 +28,8 @@
 // - An allocation of `bytes` bytes is sampled with the probability 1 - exp(-bytes / every); with
 //   every 1, all are. So a sample represents 1 / (1 - exp(-bytes / every)) allocations.
 // - Times are since `started`. `gc_bytes_…` is the collector's own count of bytes allocated since
-//   the program started. `entries` are the functions that were hooked.
+//   the program started. `heaps` are those that were traced, "gc" and "malloc"; without it, the
+//   collector's. `entries` are the functions that were hooked.
 // - Each kind of record numbers its `id`s from 0. A stack's frames are innermost first; "truncated"
 //   means that outer frames are missing. `of` is own, library, runtime or collector. Inlined
 //   functions are separate frames, at the address of the function that they are inlined into.

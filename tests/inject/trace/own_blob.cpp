@@ -145,7 +145,7 @@ OwnBlob::OwnBlob(std::uint64_t every, std::uint64_t ring_bytes) {
   hook(0, number(ha_test_allocate));
   hook(1, number(ha_test_plain));
   hook(kLeadingHook, number(ha_test_lead));
-  hook(kFreeHook, number(ha_test_release));
+  hook(kCollectorFreeHook, number(ha_test_release));
   ha_test_next();  // the first call makes system calls, which some tests' threads may not
   control().enabled = 1;
 }
@@ -189,7 +189,7 @@ void OwnBlob::fill(std::uint64_t ring_bytes, std::uint64_t every) {
   move(1, number(ha_test_plain), number(ha_test_plain_end));
   move(kLeadingHook, number(ha_test_lead), number(ha_test_lead_end));
   head_.led = 1;  // ha_test_allocate
-  move(kFreeHook, number(ha_test_release), number(ha_test_release_end));
+  move(kCollectorFreeHook, number(ha_test_release), number(ha_test_release_end));
   std::memcpy(base_, &head_, sizeof head_);
   const auto control = new_control(every, kTestStackBytes, 12345);
   std::memcpy(base_ + kBlobCodeBytes, control.data(), control.size());

@@ -168,6 +168,16 @@ TEST_CASE("a usage error is reported in one message") {
   CHECK(good({"leaks", "--confirm", "2", "4711"}).pid == 4711);
   CHECK(wrong({"leaks", "--confirm", "4711", "4712"}).find("looks like a process id") !=
         std::string::npos);
+  const Options traced = good({"leaks", "--trace", "60s", "4711"});
+  CHECK(traced.report == Report::Leaks);
+  CHECK(traced.leaks.trace == std::chrono::seconds(60));
+  CHECK(good({"--leaks", "--trace", "60s", "--every", "64k", "4711"}).leaks.every == 65536);
+  CHECK(good({"leaks", "--trace", "60s", "-f", "pprof", "4711"}).pid == 4711);
+  CHECK(good({"--trace", "4711"}).report == Report::Trace);
+  CHECK(wrong({"leaks", "--every", "64k", "4711"}).find("needs --trace") != std::string::npos);
+  CHECK(wrong({"leaks", "-f", "pprof", "4711"}).find("needs --trace") != std::string::npos);
+  CHECK(wrong({"leaks", "--trace", "1s", "--every", "1", "4711"}).find("above 1") !=
+        std::string::npos);
   CHECK(wrong({"leaks", "--confirm", "42"}).find("leaks --confirm 2s PID") != std::string::npos);
   wrong({"--sizes", "--count", "1"});
   wrong({"--sort", "retained", "--count", "1"});

@@ -39,7 +39,9 @@ Ran run(const std::vector<const char*>& arguments, const trace::Trace& trace) {
   silent.fd = -1;
   Console console(silent);
   Sources sources;
-  sources.trace = [&](const auto&, const auto&, auto&) -> Result<trace::Trace> { return trace; };
+  sources.trace = [&](const auto&, const auto&, auto&, const auto&) -> Result<trace::Trace> {
+    return trace;
+  };
   Ran ran;
   ran.status = run_report(options, sources, console);
   const auto fd = Fd::open(options.output, O_RDONLY);
@@ -140,7 +142,7 @@ TEST_CASE("a page of a traced process has its heap at the end, or says why not")
   options.format = find_format("html", writes<&Format::trace_page>);
   options.output = directory.file("report.html");
   Sources sources;
-  sources.trace = [&](const auto&, const auto&, auto&) -> Result<trace::Trace> {
+  sources.trace = [&](const auto&, const auto&, auto&, const auto&) -> Result<trace::Trace> {
     return small_trace();
   };
   bool is_gone = false;
@@ -175,7 +177,7 @@ Ran run_on_process(const std::vector<const char*>& arguments,
   Options options = std::get<Options>(parse_options(words));
   options.output = directory.file("report");
   Sources sources;
-  sources.trace = [](const auto&, const auto&, auto&) -> Result<trace::Trace> {
+  sources.trace = [](const auto&, const auto&, auto&, const auto&) -> Result<trace::Trace> {
     return small_trace();
   };
   sources.snapshot = [&](const auto&, const auto&, auto&) -> Result<snapshot::Snapshot> {

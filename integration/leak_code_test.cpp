@@ -1,0 +1,133 @@
+// --leaks --trace: which code allocated what has leaked.
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <simdjson.h>
+#include <unistd.h>
+
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+#include "integration/tracing.h"
+
+namespace heapattach {
+
+namespace {
+
+// Runs `leaks --trace` while `work` uses the target, and ends the recording by Ctrl-C.
+ToolRun leaks_while(const std::vector<std::string>& arguments, const std::function<void()>& work) {
+  const TemporaryDirectory directory;
+  std::vector<std::string> words = {directory.file("")};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  ToolRun run;
+  std::thread tool([&] {
+    run = run_in_shell(
+        "set -m; at=$1; shift; \"$0\" leaks --trace 10m -v \"$@\" 2>\"$at/steps\" & tool=$!; "
+        "until grep -q 'traces malloc' \"$at/steps\" || ! kill -0 $tool; do sleep 0.05; done; "
+        ": >\"$at/begun\"; until [[ -e $at/done ]]; do sleep 0.05; done; "
+        "kill -INT $tool; wait $tool; status=$?; cat \"$at/steps\" >&2; exit $status",
+        words);
+  });
+  while (::access(directory.file("begun").c_str(), F_OK) != 0) usleep(10'000);
+  work();
+  write_text(directory.file("done"), "");
+  tool.join();
+  return run;
+}
+
+// The objects, by estimate, of the roots that this code has allocated: a part of any of its frames.
+struct Found {
+  std::uint64_t objects = 0;
+  std::uint64_t samples = 0;
+  std::string frame;
+};
+Found found_in(const ToolRun& run, std::string_view code) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element json;
+  INFO(run.output << run.errors);
+  REQUIRE(parser.parse(run.output).get(json) == simdjson::SUCCESS);
+  Found found;
+  for (const auto root : json["roots"]) {
+    for (const auto site : root["allocated_by"]) {
+      for (const auto frame : site["frames"]) {
+        if (std::string_view{frame}.find(code) == std::string_view::npos) continue;
+        found.objects += std::uint64_t{site["objects"]};
+        found.samples += std::uint64_t{site["samples"]};
+        found.frame = std::string_view{frame};
+        break;
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("what leaked during a trace has its code, and what leaked before has none") {
+  LiveTarget target("malloc_sites", {"2"});
+  constexpr std::uint64_t kBefore = 100;
+  constexpr std::uint64_t kMeanwhile = 300;
+  target.ask(fmt::format("leak {}", kBefore));
+  const Traces before = lasting_traces(target);
+  const ToolRun run =
+      leaks_while({"--every", "2", "-f", "json", fmt::format("{}", target.pid())}, [&] {
+        target.ask("run 200");
+        target.ask(fmt::format("leak {}", kMeanwhile));
+        while (target.ask()["rounds"] < 400) usleep(1000);
+      });
+  CHECK((run.status == 0 || run.status == 7));
+  CHECK(target.ask()["bad"] == 0);
+  CHECK(difference(before, lasting_traces(target)) == "");
+  for (const char* place : {"make_lost (malloc_sites.c:", "make_lost_too (malloc_sites.c:"}) {
+    const Found found = found_in(run, place);
+    INFO(place << ": " << found.samples << '\n' << run.output << run.errors);
+    // A full ring loses samples; a word that looks like an address may keep one or two.
+    CHECK(found.samples <= kMeanwhile);
+    if (run.status == 0) CHECK(found.samples + 3 >= kMeanwhile);
+  }
+  // The code of what the program still uses has leaked nothing, except what is in transit.
+  CHECK(found_in(run, "make_zeroed").samples < 5);
+}
+
+TEST_CASE("leaks are written as stacks and profiles of leaks alone") {
+  LiveTarget target("malloc_sites", {"1"});
+  const TemporaryDirectory directory;
+  const std::string pid = fmt::format("{}", target.pid());
+  const ToolRun run = leaks_while({"--every", "16", "-f", "folded", pid}, [&] {
+    target.ask("run 500");
+    target.ask("leak 50");
+    while (target.ask()["rounds"] < 500) usleep(1000);
+  });
+  INFO(run.output << run.errors);
+  CHECK(run.output.find("make_lost;") != std::string::npos);
+  CHECK(run.output.find("make_plain") == std::string::npos);
+}
+
+TEST_CASE("two well-known leaks of C libraries are found with function and line by one command") {
+  if (!is_target_built("leaking_libraries")) {
+    return print_skip("OpenSSL's or libxml2's headers are not installed");
+  }
+  LiveTarget target("leaking_libraries");
+  const std::string pid = fmt::format("{}", target.pid());
+  const ToolRun run = leaks_while({"-f", "json", pid}, [&] {
+    target.ask("connect 60");
+    target.ask("parse 60");
+  });
+  CHECK(target.ask()["bad"] == 0);
+  const Found certificates = found_in(run, "connect_once (leaking_libraries.c:");
+  const Found contexts = found_in(run, "parse_page (leaking_libraries.c:");
+  INFO(run.output << run.errors);
+  CHECK(certificates.samples > 0);
+  CHECK(contexts.samples > 0);
+  // The context of libxml2 is one large block.
+  CHECK(contexts.objects > 0);
+  print_figure(fmt::format("leaks with code: {}, {}", certificates.frame, contexts.frame));
+}
+
+}  // namespace heapattach

@@ -1,0 +1,158 @@
+// Tracing malloc in a live program that knows which of its places has allocated and freed how much.
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "inject/leftovers.h"
+#include "integration/rounds.h"
+#include "integration/tracing.h"
+#include "symbols/malloc/source.h"
+
+namespace heapattach {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kTarget = "malloc_sites";
+constexpr snapshot::HeapChoice kMalloc{.key = glibc::kHeapKind.key};
+constexpr const char* kPlaces[] = {"plain",   "zeroed", "resized",        "first", "failed",
+                                   "aligned", "stored", "barely_aligned", "paged", "barely_stored",
+                                   "copied",  "array",  "freed"};
+
+// Traces the target while it does `count` rounds in each of two threads.
+TracedRounds trace_places(LiveTarget& target, std::uint64_t every, long count) {
+  TracedRounds traced;
+  traced.before = target.ask();
+  const std::int64_t wanted = traced.before["rounds"] + 2 * count;
+  bool has_begun = false;
+  traced.trace = trace_until(
+      target, every,
+      [&] {
+        if (!std::exchange(has_begun, true)) target.ask("run " + std::to_string(count));
+        traced.after = target.ask();
+        return traced.after["rounds"] >= wanted;
+      },
+      kMalloc);
+  return traced;
+}
+
+}  // namespace
+
+TEST_CASE("every allocation of malloc is recorded once, with its place and its end") {
+  LiveTarget target(kTarget, {"2"});
+  const Traces before = lasting_traces(target);
+  const TracedRounds traced = trace_places(target, 1, 3000);
+  const auto truth = [&](const std::string& name) {
+    return static_cast<std::uint64_t>(traced.after.at(name) - traced.before.at(name));
+  };
+  auto sites = sites_of(traced.trace);
+  INFO(traced.trace.header.drops, " lost");
+  for (const std::string& text : traced.trace.header.warnings) INFO(text);
+  CHECK(target.ask()["bad"] == 0);
+  CHECK(difference(before, lasting_traces(target)) == "");
+  CHECK(traced.trace.header.heaps == std::vector<std::string>{"malloc"});
+  for (const std::string place : kPlaces) {
+    CAPTURE(place);
+    const TracedSite& site = sites["make_" + place];
+    CHECK(truth(place) > 0);
+    CHECK(site.samples <= truth(place));
+    CHECK(site.samples + traced.trace.header.drops >= truth(place));
+    if (traced.trace.header.drops != 0) continue;
+    CHECK(site.samples == truth(place));
+    CHECK(site.freed == truth(place + "_freed"));
+    CHECK(site.dead == 0);
+  }
+}
+
+TEST_CASE("the estimates of a trace of malloc fit what the program knows, for each place") {
+  LiveTarget target(kTarget, {"2"});
+  const int times = rounds(1, 30);
+  int compared = 0;
+  int beyond = 0;  // three standard deviations: one in 370
+  for (int i = 0; i < times; ++i) {
+    const TracedRounds traced = trace_places(target, 4 << 10, 60'000);
+    auto sites = sites_of(traced.trace);
+    for (const std::string place : kPlaces) {
+      const TracedSite& site = sites["make_" + place];
+      const auto truth = static_cast<double>(traced.after.at(place) - traced.before.at(place));
+      INFO(place, ": ", site.objects, " of ", truth, ", ", site.samples, " samples, ",
+           traced.trace.header.drops, " lost");
+      CHECK(site.samples > 0);
+      if (traced.trace.header.drops != 0) continue;
+      const double deviation = (std::abs(site.objects - truth) - 1) / std::sqrt(site.variance);
+      CHECK(deviation < 5);
+      ++compared;
+      if (deviation > 3) ++beyond;
+      // What was sampled and freed is known exactly, so the share of it is that of all.
+      const auto kept = static_cast<double>(traced.after.at(place + "_freed") -
+                                            traced.before.at(place + "_freed"));
+      const double share = kept / truth;
+      const double seen = static_cast<double>(site.freed) / static_cast<double>(site.samples);
+      CHECK(std::abs(seen - share) < 0.02 + 5 / std::sqrt(static_cast<double>(site.samples)));
+    }
+  }
+  if (times > 1) {
+    print_figure(fmt::format("trace of malloc: {} of {} beyond 3 sigma", beyond, compared));
+  }
+  CHECK(beyond <= 1 + times / 10);
+  CHECK(target.ask()["bad"] == 0);
+}
+
+TEST_CASE("a process is unharmed and unchanged after many traces of malloc") {
+  LiveTarget target(kTarget, {"3", "free", "spawn"});
+  REQUIRE(is_working(target));
+  const Traces before = lasting_traces(target);
+  Tracer tracer(target.pid(), kMalloc);
+  const int times = rounds(15, 200);
+  int left = 0;
+  for (int i = 0; i < times; ++i) {
+    auto installed = tracer.install();
+    REQUIRE_MESSAGE(installed, (installed ? "" : installed.error().text()));
+    if (i % 5 == 0) target.ask("fork");
+    usleep(5000);
+    const auto removed = (*installed)->leave();
+    REQUIRE(removed);
+    if (!removed->is_whole) ++left;
+  }
+  CHECK(left == 0);
+  CHECK(is_working(target));
+  CHECK(target.ask()["children"] >= times / 5);
+  CHECK(difference(before, lasting_traces(target)) == "");
+}
+
+TEST_CASE("a tracer of malloc that is killed at any step harms nothing") {
+  LiveTarget target(kTarget, {"2", "free"});
+  REQUIRE(is_working(target));
+  const Traces before = lasting_traces(target);
+  Tracer tracer(target.pid(), kMalloc);
+  int deaths = 0;
+  const int stride = rounds(17, 1);
+  for (int steps = 1; dies_at(tracer, steps); steps += stride) {
+    ++deaths;
+    INFO("killed at step ", steps);
+    REQUIRE(is_working(target));
+    auto installed = tracer.install();
+    REQUIRE_MESSAGE(installed, (installed ? "" : installed.error().text()));
+    const auto removed = (*installed)->leave();
+    REQUIRE(removed);
+    REQUIRE(removed->is_whole);
+    const bool is_clean = eventually(10s, [&] {
+      static_cast<void>(clear_leftovers(*tracer.opened.process, {}));
+      return difference(before, lasting_traces(target)).empty();
+    });
+    REQUIRE_MESSAGE(is_clean, difference(before, lasting_traces(target)));
+  }
+  CHECK(deaths > 5);
+  if (stride == 1)
+    print_figure(fmt::format("trace of malloc: killed at {} steps, 0 harmed", deaths));
+  CHECK(target.ask()["bad"] == 0);
+}
+
+}  // namespace heapattach
