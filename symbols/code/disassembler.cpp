@@ -4,6 +4,8 @@
 #include <array>
 #include <new>
 
+#include "attach/arch/processors.h"
+
 namespace heapattach {
 
 namespace {

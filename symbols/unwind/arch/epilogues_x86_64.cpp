@@ -3,6 +3,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include <elf.h>
+
 #include "attach/base/word.h"
 #include "symbols/code/arch/registers_x86_64.h"
 #include "symbols/unwind/arch/machine_state.h"

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <elf.h>
+
 #include "attach/base/word.h"
 #include "symbols/code/arch/registers_x86_64.h"
 #include "symbols/unwind/arch/machine_state.h"
