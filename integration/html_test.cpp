@@ -106,30 +106,46 @@ TEST_CASE("reports open in a browser, answer mouse and keys, and show names as t
   read_in_browser("html.mjs", {"views=" + report, "growth=" + growth, "hostile=" + hostile});
 }
 
-TEST_CASE("what a reader sees of a page is whole, readable and in its place") {
+TEST_CASE("what a reader sees of a heap is whole, readable and in its place") {
   if (!has_browser() || !is_target_built("leaking_debug")) return;
   const TemporaryDirectory files;
-  const auto page = [&](const char* name) { return files.file(fmt::format("{}.html", name)); };
+  const std::string before = files.file("before.jsonl");
+  const std::string after = files.file("after.jsonl");
+  const std::string heap = files.file("heap.html");
+  const std::string growth = files.file("growth.html");
+  const std::string hostile = files.file("hostile.html");
+  {
+    LiveTarget target("leaking_debug");
+    const std::string pid = fmt::format("{}", target.pid());
+    make({"-q", "-o", before, pid});
+    (void)target.ask("cache=300");
+    make({"-q", "-o", after, pid});
+    CHECK(target.child().is_running());
+  }
+  make({"-q", "-o", heap, after});
+  make({"-q", "--diff", before, after, "-o", growth});
+  write_text(files.file("hostile.jsonl"), hostile_snapshot());
+  make({"-q", "-o", hostile, files.file("hostile.jsonl")});
+  read_in_browser("pictures.mjs", {heap, growth, hostile});
+}
+
+TEST_CASE("what a reader sees of processes, stacks and a trace is whole and in its place") {
+  if (!has_browser() || !is_target_built("leaking_debug")) return;
+  const TemporaryDirectory files;
+  const std::string stacks = files.file("stacks.html");
+  const std::string several = files.file("several.html");
+  const std::string trace = files.file("trace.html");
   {
     LiveTarget target("leaking_debug");
     LiveTarget other("deadlock");
     const std::string pid = fmt::format("{}", target.pid());
-    make({"-q", "-o", files.file("before.jsonl"), pid});
-    (void)target.ask("cache=300");
-    make({"-q", "-o", files.file("after.jsonl"), pid});
-    make({"-q", "--stacks", "-o", page("stacks"), pid});
-    make({"-q", "-o", page("several"), pid, fmt::format("{}", other.pid())});
+    make({"-q", "--stacks", "-o", stacks, pid});
+    make({"-q", "-o", several, pid, fmt::format("{}", other.pid())});
     CHECK(target.child().is_running());
     CHECK(other.child().is_running());
   }
-  make({"-q", "-o", page("heap"), files.file("after.jsonl")});
-  make({"-q", "--diff", files.file("before.jsonl"), files.file("after.jsonl"), "-o",
-        page("growth")});
-  write_text(files.file("hostile.jsonl"), hostile_snapshot());
-  make({"-q", "-o", page("hostile"), files.file("hostile.jsonl")});
-  make({"-q", "trace", "-o", page("trace"), CONSUMERS "/../data/trace.jsonl"});
-  read_in_browser("pictures.mjs", {page("heap"), page("growth"), page("stacks"), page("several"),
-                                   page("hostile"), page("trace")});
+  make({"-q", "trace", "-o", trace, CONSUMERS "/../data/trace.jsonl"});
+  read_in_browser("pictures.mjs", {stacks, several, trace});
 }
 
 TEST_CASE("a trace is a page of sites and types, and part of the page of its process's heap") {
