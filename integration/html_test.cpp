@@ -145,6 +145,7 @@ TEST_CASE("what a reader sees of processes, stacks and a trace is whole and in i
     CHECK(other.child().is_running());
   }
   make({"-q", "trace", "-o", trace, CONSUMERS "/../data/trace.jsonl"});
+  read_in_browser("html.mjs", {"several=" + several});
   read_in_browser("pictures.mjs", {stacks, several, trace});
 }
 

@@ -1,6 +1,6 @@
 // Drives reports of heapattach in headless Chromium, as a reader would: node html.mjs DIRECTORY
 // CHECK=FILE..., where npm put playwright-core into DIRECTORY. CHECK is `views`, `hostile`, `growth`,
-// `trace`, `traced` or `large`; next to the FILE of `views` is FILE.json, the output of --sizes for the
+// `several`, `trace`, `traced` or `large`; next to the FILE of `views` is FILE.json, the output of --sizes for the
 // same snapshot, and next to that of `trace` the trace's table by type.
 // Prints its measurements, and fails with a description of the fault.
 import assert from 'node:assert/strict';
@@ -294,6 +294,25 @@ async function checkGrowth(page) {
   assert.equal(await heading(page), 'Product');
 }
 
+/** A page of several processes: from the list to one of them, and back. */
+async function checkSeveral(page) {
+  const rows = page.locator('#view-processes tbody tr');
+  assert.equal(await rows.count(), 2);
+  assert.match((await texts(rows)).join(), /deadlock: thread/);
+  assert.match(await rows.first().textContent(), /deadlock: thread/, 'a fault comes first');
+  await checkAccess(page);
+  const other = rows.last().getByRole('link');
+  const pid = /\d+$/.exec(await other.textContent())[0];
+  await other.click();
+  await page.locator('#view-overview').waitFor();
+  assert.ok((await page.locator('h1').textContent()).endsWith(`process ${pid}`));
+  await tab(page, 'Types');
+  assert.equal(await page.evaluate(() => location.hash), `#${pid}/types`);
+  await page.getByRole('link', {name: 'All processes'}).click();
+  await page.locator('#view-processes').waitFor();
+  assert.equal(await rows.count(), 2);
+}
+
 /** The rows of a table of allocations: [allocated, allocations, in use, objects in use] by name. */
 async function readAmounts(table) {
   return table.locator('tbody tr').evaluateAll((rows) => Object.fromEntries(rows.map((row) => {
@@ -363,7 +382,7 @@ async function checkTracedHeap(page) {
 const [directory, ...checks] = process.argv.slice(2);
 const browser = await launch(directory);
 const kinds = {views: checkViews, hostile: checkHostile, growth: checkGrowth, trace: checkTrace,
-  traced: checkTracedHeap, large: () => {}};
+  traced: checkTracedHeap, several: checkSeveral, large: () => {}};
 
 async function run(check, file) {
   const problems = [];
