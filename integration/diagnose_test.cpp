@@ -163,6 +163,16 @@ TEST_CASE("a lock that fork copied is named as its parent's") {
         std::string::npos);
 }
 
+TEST_CASE("threads that nobody wakes are shown with what they wait for") {
+  LiveTarget target("diagnosed", {"all_waiting"});
+  const ToolRun run = run_tool({"diagnose", std::to_string(target.pid())});
+  INFO(run.output);
+  CHECK(run.output.find("in worker (diagnosed.c:83), on a condition variable\n") !=
+        std::string::npos);
+  CHECK(run.output.find("in all_waiting (diagnosed.c:92), for the end of a thread\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("growth since a snapshot is a fault, and names what is new") {
   const TemporaryDirectory directory;
   LiveTarget target("diagnosed", {"grow"});

@@ -3,6 +3,8 @@
 // for work has a thread that waits for something outside: a socket, a pipe, a timer, a signal.
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -12,6 +14,38 @@
 namespace heapattach::diagnose {
 
 namespace {
+
+using stacks::ThreadSeen;
+
+// The functions of the C library that wait for a thread, by a part of their names.
+struct WaitFunction {
+  std::string_view part;
+  std::string_view words;
+};
+constexpr std::array kWaitFunctions{
+    WaitFunction{"pthread_cond_", "on a condition variable"},
+    WaitFunction{"pthread_mutex_", "at a mutex"},
+    WaitFunction{"pthread_rwlock_", "at a read-write lock"},
+    WaitFunction{"pthread_barrier_", "at a barrier"},
+    WaitFunction{"pthread_join", "for the end of a thread"},
+    WaitFunction{"pthread_clockjoin", "for the end of a thread"},
+    WaitFunction{"sem_", "on a semaphore"},
+};
+
+// " in work (work.c:12), on a condition variable"; with the system call if the stack does not show
+// what for.
+std::string wait_of(const stacks::StackReport& report, const ThreadSeen& thread) {
+  std::string text = thread.function.empty() ? std::string() : " in " + thread.function;
+  for (const stacks::NamedFrame& frame : named(report, thread.stack).frames) {
+    if (frame.is_own) break;
+    const auto found =
+        std::find_if(kWaitFunctions.begin(), kWaitFunctions.end(), [&](const WaitFunction& one) {
+          return frame.function.find(one.part) != std::string::npos;
+        });
+    if (found != kWaitFunctions.end()) return fmt::format("{}, {}", text, found->words);
+  }
+  return thread.wait.call.empty() ? text : fmt::format("{}: {}", text, thread.wait.call);
+}
 
 std::string waiting_text(std::size_t threads) {
   const bool is_one = threads == 1;
@@ -45,7 +79,7 @@ void find_all_waiting(const Evidence& evidence, std::vector<Finding>& found) {
                .evidence = {},
                .next = "stacks " + evidence.source};
   AlikeLines lines;
-  for (const stacks::ThreadSeen& thread : report.threads) lines.add(thread);
+  for (const ThreadSeen& thread : report.threads) lines.add(thread, wait_of(report, thread));
   hung.evidence = lines.lines();
   found.push_back(std::move(hung));
 }
