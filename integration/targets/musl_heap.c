@@ -34,11 +34,15 @@ void* __real_realloc(void* at, size_t bytes);
 void* __real_aligned_alloc(size_t to, size_t bytes);
 void __real_free(void* at);
 
+// In a static program, calls inside the C library arrive here, too.
+static _Thread_local int is_inside;
+
 void* __wrap_malloc(size_t bytes) {
-  return counted(__real_malloc(bytes), 1);
+  void* const at = __real_malloc(bytes);
+  return is_inside ? at : counted(at, 1);
 }
 void* __wrap_calloc(size_t count, size_t bytes) {
-  void* const at = __wrap_malloc(count * bytes);  // in a static program, calloc() calls it, too
+  void* const at = __wrap_malloc(count * bytes);
   return at == NULL ? at : memset(at, 0, count * bytes);
 }
 void* __wrap_realloc(void* at, size_t bytes) {
@@ -46,10 +50,13 @@ void* __wrap_realloc(void* at, size_t bytes) {
   return counted(__real_realloc(at, bytes), 1);
 }
 void* __wrap_aligned_alloc(size_t to, size_t bytes) {
-  return counted(__real_aligned_alloc(to, bytes), 1);
+  is_inside = 1;
+  void* const at = __real_aligned_alloc(to, bytes);
+  is_inside = 0;
+  return counted(at, 1);
 }
 void __wrap_free(void* at) {
-  counted(at, -1);
+  if (!is_inside) counted(at, -1);
   __real_free(at);
 }
 

@@ -4,11 +4,23 @@
 
 #include <fmt/format.h>
 
+#include "symbols/musl/chunks.h"
+#include "symbols/musl/groups.h"
+
 namespace heapattach::musl {
 
 namespace {
 
 using glibc::Words;
+
+void add_block(RemoteAddr at, std::uint64_t bytes, heap::BlockIndex& index) {
+  heap::Block& block = index.blocks.emplace_back();
+  block.start = at;
+  block.object_bytes = std::max<std::uint64_t>(bytes, 1);
+  block.descriptor = block.object_bytes & ~std::uint64_t{7};
+  block.objects = 1;
+  block.flags = heap::kChunk;
+}
 
 // Turns the slots of groups into blocks.
 class Listing {
@@ -30,8 +42,8 @@ class Listing {
   void add_group() {
     const Group& group = groups_[next_++];
     Account& account = heap_.account;
-    account.groups += 1;
-    account.free_slots += group.free_bytes();
+    account.parts += 1;
+    account.free += group.free_bytes();
     if (!group.is_nested) {
       account.heap += group.bytes;
       heap_.own.push_back({group.at, group.bytes});
@@ -53,12 +65,7 @@ class Listing {
       return;
     }
     if (found->is_overwritten && overwritten++ == 0) first_overwritten = found->at;
-    heap::Block& block = heap_.index.blocks.emplace_back();
-    block.start = found->at;
-    block.object_bytes = std::max<std::uint64_t>(found->bytes, 1);
-    block.descriptor = block.object_bytes & ~std::uint64_t{7};
-    block.objects = 1;
-    block.flags = heap::kChunk;
+    add_block(found->at, found->bytes, heap_.index);
     if (!group.is_mapped || group.slots != 1) return;
     heap_.account.mapped += 1;
     heap_.account.mapped_bytes += group.bytes;
@@ -70,35 +77,70 @@ class Listing {
   std::size_t next_ = 0;
 };
 
-}  // namespace
-
-Result<Heap> read_heap(const Capture& capture, const Places& places) {
-  const Words words(capture, places.touched);
-  const std::vector<Context> contexts = find_contexts(words, places.module_data);
-  if (contexts.empty()) {
-    return Error{ErrorKind::Unsupported, "the process does not use musl's malloc"};
-  }
-  Groups groups = walk_groups(words, contexts, places.threads);
+Heap read_groups(const Words& words, const std::vector<Context>& contexts, std::size_t threads) {
+  Groups groups = walk_groups(words, contexts, threads);
   Heap heap;
   heap.problems = std::move(groups.problems);
   Listing listing(words, groups.all, heap);
   listing.run();
   // A thread changes at most one slot at a time, and frees no more.
-  if (listing.in_change > places.threads) {
+  if (listing.in_change > threads) {
     heap.problems.push_back(
         fmt::format("{} slots in use contain no allocation", listing.in_change));
   }
-  if (listing.overwritten > places.threads) {
+  if (listing.overwritten > threads) {
     heap.problems.push_back(
         fmt::format("the ends of {} allocations were overwritten, the first at {:#x}",
                     listing.overwritten, listing.first_overwritten.value));
   }
   for (const Range& area : groups.areas) heap.account.heap += area.bytes;
-  heap.index.free_bytes = heap.account.free_slots;
-  heap.index.used_bytes = heap.account.heap - std::min(heap.account.heap, heap.index.free_bytes);
   heap.own.insert(heap.own.end(), groups.areas.begin(), groups.areas.end());
   for (const Context& context : contexts) heap.own.push_back({context.at, Context::kBytes});
   return heap;
+}
+
+Heap read_chunks(const Words& words, RemoteAddr bins, const Places& places) {
+  Chunks chunks = walk_chunks(words, bins, places.anonymous, places.module_data, places.threads);
+  Heap heap;
+  heap.problems = std::move(chunks.problems);
+  heap.account.has_chunks = true;
+  for (const Chunk& chunk : chunks.all) {
+    if (chunk.state == ChunkState::Free) {
+      heap.account.free += chunk.bytes;
+      continue;
+    }
+    add_block(chunk.payload(), chunk.usable(), heap.index);
+    heap.account.mapped += chunk.state == ChunkState::Mapped ? 1 : 0;
+  }
+  heap.account.parts = chunks.segments;
+  heap.account.mapped_bytes = chunks.mapped_bytes;
+  for (const Range& range : chunks.claimed) heap.account.heap += range.bytes;
+  heap.own = std::move(chunks.claimed);
+  heap.own.push_back({bins - 8, 8 + kBinsBytes});
+  return heap;
+}
+
+Result<Heap> read_any(const Words& words, const Places& places) {
+  const std::vector<Context> contexts = find_contexts(words, places.module_data);
+  if (!contexts.empty()) return read_groups(words, contexts, places.threads);
+  if (const auto bins = find_bins(words, places.module_data)) {
+    return read_chunks(words, *bins, places);
+  }
+  return Error{ErrorKind::Unsupported, "the process does not use musl's malloc"};
+}
+
+}  // namespace
+
+Result<Heap> read_heap(const Capture& capture, const Places& places) {
+  Heap heap = HA_TRY(read_any(Words(capture, places.touched), places));
+  heap.index.free_bytes = heap.account.free;
+  heap.index.used_bytes = heap.account.heap - std::min(heap.account.heap, heap.index.free_bytes);
+  return heap;
+}
+
+bool has_heap(const MemoryReader& memory, std::span<const Range> module_data) {
+  const Words words(memory);
+  return !find_contexts(words, module_data).empty() || find_bins(words, module_data);
 }
 
 }  // namespace heapattach::musl

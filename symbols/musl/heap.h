@@ -7,21 +7,22 @@
 
 #include "symbols/heap/blocks.h"
 #include "symbols/heap/source.h"
-#include "symbols/musl/groups.h"
 
-// The heap of musl's malloc, read from a copy of the process's writable memory. It needs no
-// symbols, only the places of the modules' data.
+// The heap of musl's malloc, read from a copy of the process's writable memory: mallocng, since
+// 1.2.1, or the one that was there before. It needs no symbols, only the places of the modules'
+// data.
 //
-// Every allocation that the program has not freed becomes a block with one object of exactly the
-// size that the program asked for, which musl keeps; malloc(0) counts as one byte.
+// Every allocation that the program has not freed becomes a block with one object. mallocng keeps
+// the size that the program asked for, which is the object's; malloc(0) counts as one byte.
 namespace heapattach::musl {
 
 // In bytes unless their names say otherwise.
 struct Account {
-  std::uint64_t heap = 0;        // taken from the system or from the loader
-  std::uint64_t free_slots = 0;  // slots that are not in use
-  std::uint64_t groups = 0;      // number
-  std::uint64_t mapped = 0;      // number of allocations with a mapping of their own
+  bool has_chunks = false;   // it is the older malloc's
+  std::uint64_t heap = 0;    // taken from the system or from the loader
+  std::uint64_t free = 0;    // slots or chunks that are not in use
+  std::uint64_t parts = 0;   // number of groups of slots, or of segments of chunks
+  std::uint64_t mapped = 0;  // number of allocations with a mapping of their own
   std::uint64_t mapped_bytes = 0;
 };
 
@@ -37,11 +38,15 @@ struct Heap {
 // The memory to search.
 struct Places {
   std::span<const Range> module_data;  // writable, sorted
+  std::span<const Range> anonymous;    // writable, sorted: for the older malloc
   std::size_t threads = 1;             // their number
   std::span<const Range> touched{};    // the parts with contents, sorted; empty: everything
 };
 
 // Fails with Unsupported if the capture contains no such heap, or one that was never used.
 Result<Heap> read_heap(const Capture& capture, const Places& places);
+
+// Whether read_heap() would find one. The process may be running.
+bool has_heap(const MemoryReader& memory, std::span<const Range> module_data);
 
 }  // namespace heapattach::musl

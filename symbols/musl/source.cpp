@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "symbols/heap/by_hand.h"
+#include "symbols/heap/ranges.h"
 #include "symbols/malloc/allocators.h"
 
 namespace heapattach::musl {
@@ -35,8 +36,16 @@ bool has_shared_glibc(const Modules& modules) {
   });
 }
 
-bool is_found(const Modules& modules, const MemoryReader& memory) {
-  return !find_contexts(glibc::Words(memory), heap::data_of(modules)).empty();
+// The writable anonymous memory that is not another heap's.
+std::vector<Range> places_for_chunks(const MemoryMap& map, std::span<const Range> others) {
+  std::vector<Range> places;
+  for (const Mapping& mapping : map.mappings()) {
+    const bool may_hold = heap::may_hold_allocations(mapping) && mapping.is_anonymous() &&
+                          mapping.path != "[stack]" && mapping.writable;
+    if (may_hold) heap::subtract(mapping.range, others, places);
+  }
+  std::sort(places.begin(), places.end());
+  return places;
 }
 
 Error no_musl() {
@@ -47,23 +56,26 @@ Error no_heap(const Modules& modules) {
   const Module* const library = find_library(modules);
   if (library == nullptr) return no_musl();
   return Error{ErrorKind::Unsupported,
-               fmt::format("the program has musl's C library ({}), but nothing that musl's malloc "
-                           "of 1.2.1 or later has allocated",
+               fmt::format("the program has musl's C library ({}), but no heap: a static program "
+                           "that never frees has none, and no other has one before it allocates",
                            library->name())}
-      .advise("a build with musl 1.2.1 or later");
+      .advise("a shared build of the program");
 }
 
 std::vector<heap::Fact> facts_of(const Account& account) {
-  return {{"groups", {}, account.groups},
-          {"free_slot_bytes", "free slots, between what is in use", account.free_slots},
-          {"fragmented_bytes", {}, account.free_slots},
+  const std::string_view parts = account.has_chunks ? "segments" : "groups";
+  const std::string_view free = account.has_chunks ? "bin_bytes" : "free_slot_bytes";
+  return {{parts, {}, account.parts},
+          {free, "free, between what is in use (fragmentation)", account.free},
+          {"fragmented_bytes", {}, account.free},
           {"mapped_allocations", {}, account.mapped},
           {"mapped_allocation_bytes", {}, account.mapped_bytes}};
 }
 
 std::string remark_of(const Account& account) {
   std::string text =
-      fmt::format("{} group{} of slots", account.groups, account.groups == 1 ? "" : "s");
+      fmt::format("{} {}{}", account.parts, account.has_chunks ? "segment" : "group of slot",
+                  account.parts == 1 ? "" : "s");
   if (account.mapped == 0) return text;
   return text + fmt::format("; {} bytes of the heap are {} mapped allocation{}",
                             account.mapped_bytes, account.mapped, account.mapped == 1 ? "" : "s");
@@ -77,19 +89,20 @@ std::string Source::module(const Modules& modules) const {
 }
 
 Result<void> Source::check(const Modules& modules, const MemoryReader& memory) const {
-  if (!is_found(modules, memory)) return no_heap(modules);
+  if (!has_heap(memory, heap::data_of(modules))) return no_heap(modules);
   return {};
 }
 
 Result<void> Source::read(const heap::Copied& copied,
-                          const heap::Taken& /*taken*/,
+                          const heap::Taken& taken,
                           heap::Contents& contents) {
   const std::vector<Range> data = heap::data_of(copied.modules);
-  auto found = read_heap(copied.capture, {data, copied.threads.size(), copied.touched});
+  const std::vector<Range> anonymous = places_for_chunks(copied.map, taken.blocks);
+  auto found = read_heap(copied.capture, {data, anonymous, copied.threads.size(), copied.touched});
   if (!found) return no_heap(copied.modules);
   contents.index = std::move(found->index);
   contents.counters.heap_bytes = found->account.heap;
-  contents.counters.free_bytes = found->account.free_slots;
+  contents.counters.free_bytes = found->account.free;
   contents.counters.unmapped_bytes = 0;
   contents.own = std::move(found->own);
   contents.facts = facts_of(found->account);
@@ -111,8 +124,8 @@ heap::LiveSet Source::mark(heap::Heap& heap,
 Result<std::unique_ptr<heap::Source>> find_heap(const heap::Surroundings& target) {
   HA_TRY(glibc::check_allocator(target.modules));
   const bool is_musl =
-      !has_shared_glibc(target.modules) &&
-      (find_library(target.modules) != nullptr || is_found(target.modules, target.memory));
+      !has_shared_glibc(target.modules) && (find_library(target.modules) != nullptr ||
+                                            has_heap(target.memory, heap::data_of(target.modules)));
   if (!is_musl) return no_musl();
   return std::unique_ptr<heap::Source>(std::make_unique<Source>());
 }

@@ -152,7 +152,7 @@ Result<musl::Heap> FakeMuslHeap::read_again(std::size_t threads) {
   const std::vector<Range> data{{kData, kDataBytes}};
   capture_ = std::make_unique<Capture>(Arena::reserve(8 << 20, 0).value());
   HA_TRY(capture_->add(memory_, all, {}));
-  return musl::read_heap(*capture_, {data, threads, {}});
+  return musl::read_heap(*capture_, {data, {}, threads, {}});
 }
 
 }  // namespace heapattach

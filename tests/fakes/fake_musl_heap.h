@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attach/memory/capture.h"
+#include "symbols/musl/context.h"
 #include "symbols/musl/heap.h"
 #include "tests/fakes/fake_memory.h"
 

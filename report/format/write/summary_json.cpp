@@ -20,7 +20,8 @@
 // allocations, the same as bin_bytes, and "free_page_bytes" whole pages of these, which
 // malloc_trim(0) can return. "arenas", "mapped_allocations" and "mapped_allocation_bytes" are
 // added. The free_bytes of musl's malloc are "free_slot_bytes", and it has "groups" instead of
-// arenas. "malloc_heap" has the same of malloc's heap if it was read beside the collector's.
+// arenas; those of its older malloc are "bin_bytes", and it has "segments". "malloc_heap" has the
+// same of malloc's heap if it was read beside the collector's.
 
 #include <fmt/format.h>
 

@@ -68,9 +68,9 @@ TEST_CASE("musl's heap has the slots in use, with the sizes that the program ask
             {full, 44}, {less, 41}, {least, 33}, {later, 10}, {nothing, 1}, {mapped, 400'000}});
   CHECK(heap->account.mapped == 1);
   CHECK(heap->account.mapped_bytes == 409'600);
-  CHECK(heap->account.groups == 2);
+  CHECK(heap->account.parts == 2);
   CHECK(heap->account.heap == 4096 + 409'600 + 4096);  // with the metas
-  CHECK(heap->account.free_slots == 25 * 48);
+  CHECK(heap->account.free == 25 * 48);
   CHECK(heap->index.used_bytes + heap->index.free_bytes == heap->account.heap);
   check_disjoint(*heap, fake.capture());
 }
@@ -123,7 +123,7 @@ TEST_CASE("groups are nested in slots of others, and the loader donates some") {
                                               {behind, 230},
                                               {after, 1900},
                                               {in_donated, 1999}});
-  CHECK(heap->account.groups == 5);
+  CHECK(heap->account.parts == 5);
   check_disjoint(*heap, fake.capture());
 }
 
