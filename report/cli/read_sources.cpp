@@ -71,7 +71,7 @@ Result<void> refuse_two_ways(const Draft& draft) {
 // Refuses options that are ambiguous or make no sense for several processes.
 Result<void> refuse_for_several(const Options& options) {
   const ReportRow& row = row_of(options.report);
-  if (row.is_of_one_process) {
+  if (row.is_of_one_process && options.when.conditions.empty()) {
     return usage(fmt::format("{} takes one process, and several were given", shown_name(row)));
   }
   const bool has_files = !options.output.empty() || !options.when.conditions.empty();

@@ -6,10 +6,12 @@
 #include <ctime>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -236,6 +238,7 @@ class Watcher {
       const auto found = watched_.find(looked_at_);
       const bool is_true = *status == static_cast<int>(ExitStatus::FailIfHeld);
       if (is_true && found != watched_.end()) capture(looked_at_, found->second, *decided_);
+      if (!is_true && *status != 0 && found != watched_.end()) tell_undecided(*status);
     }
     if (looking_.runs() || Clock::now() < next_look_) return;
     std::vector<std::pair<pid_t, const When*>> all;
@@ -248,7 +251,18 @@ class Watcher {
     std::tie(looked_at_, decided_) = all[turn_++ % all.size()];
     const auto between = std::max<milliseconds>(kBetweenReports, options_.interval);
     next_look_ = Clock::now() + between / static_cast<int>(all.size());
-    looking_ = start(report_for(options_, decided_->condition, looked_at_), most_bytes());
+    Options one = report_for(options_, decided_->condition, looked_at_);
+    looking_ = start(one, most_bytes(), Errors::Dropped);
+  }
+
+  // Says once per process and condition that a report could not decide it. The report itself says
+  // why, when the user asks for it.
+  void tell_undecided(int status) {
+    if (!undecided_.insert({looked_at_, decided_}).second) return;
+    console_.error(
+        fmt::format("process {}: it could not be decided whether '{}' is true: the "
+                    "report on it ended with status {}",
+                    looked_at_, decided_->text, status));
   }
 
   // No file becomes larger than its share of all that is kept, and half of the disk's free space
@@ -262,11 +276,14 @@ class Watcher {
   }
 
   // Runs a report in a process of its own.
-  Child start(const Options& one, std::uint64_t most) {
+  enum class Errors { Shown, Dropped };
+  Child start(const Options& one, std::uint64_t most, Errors errors) {
     const pid_t parent = ::getpid();
     const pid_t pid = ::fork();
     if (pid != 0) return Child(pid);
     become_a_child(parent);
+    const int null = errors == Errors::Dropped ? ::open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    if (null >= 0) ::dup2(null, STDERR_FILENO);
     be_first_to_die();
     const rlimit limit{most, most};
     ::setrlimit(RLIMIT_FSIZE, &limit);
@@ -290,7 +307,7 @@ class Watcher {
     one.colour = ColourChoice::Never;
     one.output.clear();
     for (const char letter : path) one.output += letter == '%' ? "%%" : std::string(1, letter);
-    Child child = start(one, most_bytes());
+    Child child = start(one, most_bytes(), Errors::Shown);
     while (child.runs()) {
       if (const auto status = child.ended()) return *status == 0 || *status == 7;
       static_cast<void>(signals_.wait(milliseconds(100)));
@@ -393,6 +410,7 @@ class Watcher {
   Child looking_;  // a report that decides the condition `decided_` of the process `looked_at_`
   pid_t looked_at_ = 0;
   const When* decided_ = nullptr;
+  std::set<std::pair<pid_t, const When*>> undecided_;  // that the user has been told of
   std::size_t turn_ = 0;
   Clock::time_point next_look_{};
   Child hook_;
