@@ -169,7 +169,7 @@ static void hold_in_thread(void) {
   pthread_setspecific(key, memset(malloc(77), 0, 77));
 }
 
-static _Thread_local void* of_thread;
+static _Thread_local void* volatile of_thread;
 static atomic_int started;
 static void* work(void* unused) {
   void* volatile on_stack[100];
