@@ -91,8 +91,8 @@ TEST_CASE("a musl program is looked at when it is about to exit") {
   if (!has_musl()) return;
   for (const char* form : {"musl_heap", "musl_heap_static_pie"}) {
     CAPTURE(form);
-    const ToolRun run = run_in_shell(
-        "\"$0\" leaks --at-exit -f json -- \"$1\" 5000 library </dev/null", {target_path(form)});
+    const ToolRun run = run_in_shell("\"$0\" leaks --at-exit -f json -- \"$1\" 5000 </dev/null",
+                                     {target_path(form)});
     INFO(run.errors, run.output);
     REQUIRE(run.status == 0);
     CHECK(run.output.find("\"objects\":145,") != std::string::npos);
