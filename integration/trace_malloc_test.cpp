@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -26,18 +25,20 @@ constexpr const char* kPlaces[] = {"plain",   "zeroed", "resized",        "first
                                    "aligned", "stored", "barely_aligned", "paged", "barely_stored",
                                    "copied",  "array",  "freed"};
 
-// Traces the target while it does `count` rounds in each of two threads.
-TracedRounds trace_places(LiveTarget& target, std::uint64_t every, long count) {
+// Traces the target while it does `count` rounds in each of two threads, in `parts` parts.
+TracedRounds trace_places(LiveTarget& target, std::uint64_t every, long count, long parts = 1) {
   TracedRounds traced;
   traced.before = target.ask();
-  const std::int64_t wanted = traced.before["rounds"] + 2 * count;
-  bool has_begun = false;
+  std::int64_t wanted = traced.before["rounds"];
   traced.trace = trace_until(
       target, every,
       [&] {
-        if (!std::exchange(has_begun, true)) target.ask("run " + std::to_string(count));
         traced.after = target.ask();
-        return traced.after["rounds"] >= wanted;
+        if (traced.after["rounds"] < wanted) return false;
+        if (parts-- == 0) return true;
+        target.ask("run " + std::to_string(count));
+        wanted += 2 * count;
+        return false;
       },
       kMalloc);
   return traced;
@@ -48,7 +49,8 @@ TracedRounds trace_places(LiveTarget& target, std::uint64_t every, long count) {
 TEST_CASE("every allocation of malloc is recorded once, with its place and its end") {
   LiveTarget target(kTarget, {"2"});
   const Traces before = lasting_traces(target);
-  const TracedRounds traced = trace_places(target, 1, 3000);
+  // A thread that records everything fills the buffer in milliseconds.
+  const TracedRounds traced = trace_places(target, 1, 150, 6);
   const auto truth = [&](const std::string& name) {
     return static_cast<std::uint64_t>(traced.after.at(name) - traced.before.at(name));
   };

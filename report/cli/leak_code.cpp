@@ -60,6 +60,7 @@ class CodeFinder {
       const bool is_of_roots = !its.of_roots.empty();
       code.push_back({.is_of_roots = is_of_roots,
                       .sites = sorted(is_of_roots ? its.of_roots : its.of_others)});
+      limit(code.back(), is_of_roots ? row.leaks : row.objects);
     }
     return code;
   }
@@ -82,6 +83,14 @@ class CodeFinder {
     for (auto& [path, site] : sites) all.push_back(std::move(site));
     std::ranges::stable_sort(all, std::greater<>{}, &LeakSite::objects);
     return all;
+  }
+
+  // There are not more of them than the heap has.
+  static void limit(LeakCode& code, std::uint64_t most) {
+    double sum = 0;
+    for (const LeakSite& site : code.sites) sum += site.objects;
+    if (sum <= static_cast<double>(most)) return;
+    for (LeakSite& site : code.sites) site.objects *= static_cast<double>(most) / sum;
   }
 
   const trace::Trace& trace_;

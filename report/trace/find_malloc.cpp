@@ -14,9 +14,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -80,12 +82,43 @@ Entry entry_of(const Module& module, const Symbol& symbol, const Known& known) {
           .is_led = known.is_led};
 }
 
+// Whether nothing but glibc and the loader defines malloc.
+bool is_only_malloc(const Modules& modules, const Module* glibc) {
+  const auto all = modules.all();
+  return glibc != nullptr && std::ranges::none_of(all, [&](const Module& module) {
+           const bool is_other = &module != glibc && !module.name().starts_with("ld-");
+           return is_other && module.find_symbol("malloc").has_value();
+         });
+}
+
+bool is_stopped(const Process& process) {
+  const auto state = process.thread_state(process.pid());
+  return state && (state->state == 'T' || state->state == 't');
+}
+
+// Fails with Unsupported if the process does not allocate with glibc's malloc. What malloc uses
+// shows its heap, but while a busy program changes that, a look may not find it. So this looks
+// several times, and takes a running program's malloc for glibc's if there is no other.
+Result<void> check_use(snapshot::Opened& target, const Request& request, const Module* glibc) {
+  constexpr int kLooks = 60;
+  constexpr std::chrono::milliseconds kBetweenLooks{5};
+  const auto heap = HA_TRY(target.find_heap(glibc::kHeapKind, request.on_step, request.deadline));
+  for (int i = 1;; ++i) {
+    auto is_used = heap->check(target.modules, target.memory);
+    if (is_used) return {};
+    // A program that is about to start has no heap yet.
+    const bool may_change = target.process && !is_stopped(*target.process);
+    if (may_change && is_only_malloc(target.modules, glibc)) return {};
+    if (!may_change || i == kLooks) return is_used;
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
 }  // namespace
 
 Result<std::vector<MallocEntry>> find_malloc(snapshot::Opened& target, const Request& request) {
-  const auto heap = HA_TRY(target.find_heap(glibc::kHeapKind, request.on_step, request.deadline));
-  HA_TRY(heap->check(target.modules, target.memory));
   const Module* const glibc = find_glibc(target.modules);
+  HA_TRY(check_use(target, request, glibc));
   if (glibc == nullptr) {
     return Error{ErrorKind::Impossible, "the program has no symbols for malloc's functions"}.advise(
         kAdvice);
