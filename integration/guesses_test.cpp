@@ -5,6 +5,7 @@
 
 #include "integration/health.h"
 #include "integration/live_target.h"
+#include "integration/rounds.h"
 #include "integration/tool.h"
 
 namespace heapattach {
@@ -57,6 +58,15 @@ TEST_CASE("a guess is part of snapshots, leaks and the diagnosis, and is redacte
   INFO(hidden);
   CHECK(hidden.find("(104 bytes)") != std::string::npos);
   CHECK(hidden.find("conn") == std::string::npos);
+}
+
+TEST_CASE("nothing is guessed where sizes are not rounded as glibc rounds them") {
+  if (!is_target_built("guessed_musl")) return print_skip("no musl-gcc");
+  LiveTarget target("guessed_musl");
+  const ToolRun counts = run_tool({"count", "-f", "json", std::to_string(target.pid())});
+  INFO(counts.output, counts.errors);
+  CHECK_FALSE(row_of(counts.output, "(200 bytes)").empty());
+  CHECK_FALSE(has_guess(counts.output));
 }
 
 }  // namespace heapattach

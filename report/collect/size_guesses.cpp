@@ -114,6 +114,22 @@ bool is_likely(const Candidate& candidate) {
          candidate.confirmed >= (candidate.seen + 1) / 2;
 }
 
+// Whether the heap rounds sizes as usable_size_for() does. One that keeps the exact size, or rounds
+// it in another way, would make the struct next in size of a text. A mapped chunk of glibc's is the
+// exception.
+bool rounds_sizes(const heap::Heap& heap) {
+  constexpr std::uint64_t kOneIn = 100;
+  std::uint64_t seen = 0;
+  std::uint64_t others = 0;
+  for (std::uint32_t i = 0; i < heap.blocks().size(); ++i) {
+    const std::uint64_t bytes = heap.blocks()[i].object_bytes;
+    if (!heap.is_chunk(i) || bytes > kLargest) continue;
+    ++seen;
+    others += usable_size_for(bytes) != bytes;
+  }
+  return others <= seen / kOneIn;
+}
+
 bool has_sizes_for_names(const Snapshot& snapshot) {
   return std::any_of(snapshot.heaps.begin(), snapshot.heaps.end(),
                      [](const Heap& heap) { return heap.kind().is_named_by_size; });
@@ -130,7 +146,9 @@ std::uint64_t usable_size_for(std::uint64_t bytes) {
 }
 
 SizeGuesses guess_by_size(const JoinSources& from, const Snapshot& snapshot) {
-  if (from.rows.model().empty() || !has_sizes_for_names(snapshot)) return {};
+  if (from.rows.model().empty() || !has_sizes_for_names(snapshot) || !rounds_sizes(from.heap)) {
+    return {};
+  }
   Candidates candidates = candidates_of(from.rows.model());
   if (candidates.empty()) return {};
   const auto blocks = static_cast<std::uint32_t>(from.heap.blocks().size());
