@@ -22,6 +22,7 @@ constexpr std::uint64_t kNative = 0x55550001;
 constexpr std::uint64_t kMethodBefore = 16;
 
 constexpr unsigned kImemoMethod = 6;
+constexpr unsigned kImemoCode = 7;
 
 std::uint64_t word_at(std::span<const std::byte> bytes, std::size_t at) {
   std::uint64_t word = 0;
@@ -131,7 +132,7 @@ std::optional<FrameReader::Code> FrameReader::read_code(std::uint64_t iseq) cons
   const Value path = word_at(body, form.path);
   const auto given = values_.element(path, 0);
   const auto file = values_.text(given.value_or(path));
-  const auto function = values_.text(word_at(body, form.label));
+  const auto function = label_of(slot->words[2]);
   if (!file || !function) return std::nullopt;
   code.file = *file;
   code.function = *function;
@@ -145,6 +146,35 @@ std::optional<FrameReader::Code> FrameReader::read_code(std::uint64_t iseq) cons
   code.line_index = word_at(body, form.line_index);
   if (code.instructions > kMostInstructions) return std::nullopt;
   return code;
+}
+
+// The name of code, which since 3.4 is that of the code around it for what an eval, a rescue or an
+// ensure executes. The code around it is one of the words behind the tables of lines and locals.
+std::optional<std::string> FrameReader::label_of(std::uint64_t body) const {
+  constexpr int kMostParents = 8;
+  constexpr std::uint32_t kFirstKind = 4;  // ISEQ_TYPE_RESCUE, ENSURE, EVAL
+  constexpr std::uint32_t kLastKind = 6;
+  const auto& form = machine_.layout->code;
+  for (int i = 0; i < kMostParents; ++i) {
+    const auto kind = values_.as<std::uint32_t>(body);
+    const bool has_own =
+        !form.has_label_of_parent || !kind || *kind < kFirstKind || *kind > kLastKind;
+    const auto parent = has_own ? std::nullopt : parent_of(body);
+    if (!parent) break;
+    body = *parent;
+  }
+  return values_.text(values_.word(body + form.label).value_or(0));
+}
+
+std::optional<std::uint64_t> FrameReader::parent_of(std::uint64_t body) const {
+  const std::uint64_t begin = body + machine_.layout->code.line_index + 16;
+  for (std::uint64_t at = begin; at < begin + 40; at += 8) {
+    const auto slot = values_.slot(values_.word(at).value_or(0));
+    const bool is_code = slot && slot->kind() == Kind::Imemo &&
+                         (slot->flags() >> 12 & 0xf) == kImemoCode && slot->words[2] != body;
+    if (is_code && is_reference(slot->words[2])) return slot->words[2];
+  }
+  return std::nullopt;
 }
 
 std::uint32_t FrameReader::line_of(const Code& code, std::uint64_t pc) const {

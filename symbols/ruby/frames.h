@@ -46,6 +46,9 @@ class FrameReader {
   std::optional<Frame> frame_of(const Raw& raw);
   const std::optional<Code>& code_of(std::uint64_t iseq);
   std::optional<Code> read_code(std::uint64_t iseq) const;
+  std::optional<std::string> label_of(std::uint64_t body) const;
+  // The body of the code that contains this one.
+  std::optional<std::uint64_t> parent_of(std::uint64_t body) const;
   std::uint32_t line_of(const Code& code, std::uint64_t pc) const;
   const Method& method_of(std::uint64_t entry);
 

@@ -93,6 +93,7 @@ constexpr Layout kLayout32 = ruby32();
 constexpr Layout ruby34() {
   Layout layout = kLayout33;
   layout.values.shared = 0;
+  layout.code.has_label_of_parent = true;
   return layout;
 }
 constexpr Layout kLayout34 = ruby34();

@@ -57,8 +57,9 @@ struct Layout {
   } frame;  // rb_control_frame_t
   struct {
     std::uint16_t size, code, path, label, first_line, lines, line_count, line_index, bytes;
-    bool first_line_is_value;  // a Fixnum
-  } code;                      // struct rb_iseq_constant_body
+    bool first_line_is_value;          // a Fixnum
+    bool has_label_of_parent = false;  // since 3.4: of what an eval, a rescue or an ensure executes
+  } code;                              // struct rb_iseq_constant_body
   struct {
     std::uint16_t definition, owner, original_id;  // original_id is in the definition
   } method;                                        // rb_method_entry_t
