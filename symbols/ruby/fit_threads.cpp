@@ -289,7 +289,8 @@ bool has_frames(const Values& values,
   for (std::uint64_t at = end; at > *first && checked < kMostChecked; ++checked) {
     at -= bytes;
     const auto code = values.word(at + layout.frame.iseq);
-    if (code == std::uint64_t{0}) continue;
+    // A frame of C code has no code, and one of a block of C code no position in it.
+    if (code == std::uint64_t{0} || values.word(at + layout.frame.pc) == std::uint64_t{0}) continue;
     const auto slot = values.slot(code.value_or(0));
     constexpr unsigned kCode = 7;
     if (!slot || slot->kind() != Kind::Imemo || (slot->flags() >> 12 & 0xf) != kCode) return false;
