@@ -100,16 +100,17 @@ bool is_stopped(const Process& process) {
 // shows its heap, but while a busy program changes that, a look may not find it. So this looks
 // several times, and takes a running program's malloc for glibc's if there is no other.
 Result<void> check_use(snapshot::Opened& target, const Request& request, const Module* glibc) {
-  constexpr int kLooks = 60;
+  constexpr std::chrono::milliseconds kPatience{500};
   constexpr std::chrono::milliseconds kBetweenLooks{5};
+  const auto until = std::chrono::steady_clock::now() + kPatience;
   const auto heap = HA_TRY(target.find_heap(glibc::kHeapKind, request.on_step, request.deadline));
-  for (int i = 1;; ++i) {
+  for (;;) {
     auto is_used = heap->check(target.modules, target.memory);
     if (is_used) return {};
     // A program that is about to start has no heap yet.
     const bool may_change = target.process && !is_stopped(*target.process);
     if (may_change && is_only_malloc(target.modules, glibc)) return {};
-    if (!may_change || i == kLooks) return is_used;
+    if (!may_change || std::chrono::steady_clock::now() >= until) return is_used;
     std::this_thread::sleep_for(kBetweenLooks);
   }
 }
