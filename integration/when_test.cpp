@@ -90,14 +90,14 @@ TEST_CASE("when: the snapshot is there before the kernel kills the process") {
   for (int round = 0; round < all; ++round) {
     const LimitedGroup group(kLimit);
     if (skip_without(group)) return;
-    LiveTarget target("grows", {"40"});
+    LiveTarget target("grows", {"20"});
     REQUIRE(group.take(target.pid()));
     const TemporaryDirectory directory;
     ChildProcess watch(command_of(
         {"50ms", "--when", "memory > 50%", "-o", directory.path(), std::to_string(target.pid())}));
     CHECK(line_with(watch, "watching process") != "");
     target.child().send_line("grow");
-    const auto end = target.child().wait_end(seconds(120));
+    const auto end = target.child().wait_end(seconds(240));
     const std::string snapshot = file_ending_in(directory, ".jsonl.gz");
     REQUIRE(end);
     CHECK(WIFSIGNALED(*end));

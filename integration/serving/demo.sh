@@ -26,23 +26,22 @@ end() {
 trap end EXIT
 
 # Three services under names of their own. The second one adds a session again and again.
-cp "$targets/target_still" "$work/shop-1"
-cp "$targets/target_grows" "$work/shop-2"
-cp "$targets/target_still" "$work/shop-3"
-mkfifo "$work/quiet"
-sleep infinity >"$work/quiet" & started+=($!)
+name=demo$$
+cp "$targets/target_still" "$work/$name-1"
+cp "$targets/target_grows" "$work/$name-2"
+cp "$targets/target_still" "$work/$name-3"
 for number in 1 3; do
-  "$work/shop-$number" 5000 <"$work/quiet" >/dev/null & started+=($!)
+  sleep 300 | "$work/$name-$number" 5000 >/dev/null & started+=($!)
 done
-{ echo; sleep infinity; } | "$work/shop-2" 300 >/dev/null & started+=($!)
+{ echo; sleep 300; } | "$work/$name-2" 500 >/dev/null & started+=($!)
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 port=$(free_port) web=$(free_port)
-"$tool" serve --listen "127.0.0.1:$port" --top 10 --pause-budget 5000 --name 'shop-*' & started+=($!)
-"$tool" watch --when 'growth(rss) > 20M' --keep 2 -o "$work/dumps" --name 'shop-*' & started+=($!)
+"$tool" serve --listen "127.0.0.1:$port" --top 10 --pause-budget 5000 --name "$name-*" & started+=($!)
+"$tool" watch --when 'growth(rss) > 4M' --keep 2 -o "$work/dumps" --name "$name-*" & started+=($!)
 
 cat >"$work/prometheus.yml" <<END
-global: {scrape_interval: 3s, evaluation_interval: 3s}
+global: {scrape_interval: 5s, scrape_timeout: 5s, evaluation_interval: 5s}
 scrape_configs:
   - job_name: heapattach
     static_configs: [{targets: ["localhost:$port"]}]
@@ -53,8 +52,8 @@ groups:
   - name: demo
     rules:
       - alert: Leak
-        expr: deriv(heapattach_type_bytes{reachable="true"}[30s]) > 100000 and
-          on (pid) group_left () count_over_time(heapattach_live_bytes[30s]) >= 5
+        expr: deriv(heapattach_type_bytes{reachable="true"}[60s]) > 100000 and
+          on (pid) count_over_time(heapattach_live_bytes[60s]) >= 5
         annotations:
           summary: "{{ $labels.type }} in process {{ $labels.pid }} grows by {{ $value | humanize1024 }}B per second"
 END
