@@ -18,12 +18,13 @@ namespace heapattach::boehm {
 // smallest first request that makes such a slot. Not for objects larger than half a block, which
 // are rounded up to granules.
 [[nodiscard]] constexpr std::uint64_t smallest_request(std::uint64_t slot_bytes) {
-  constexpr std::uint64_t kGranule = 16;
+  constexpr std::uint64_t kSlotGranule = 16;
   constexpr std::uint64_t kBlockGranules = 256;
-  const std::uint64_t in_block = kBlockGranules / std::max<std::uint64_t>(slot_bytes / kGranule, 1);
+  const std::uint64_t in_block =
+      kBlockGranules / std::max<std::uint64_t>(slot_bytes / kSlotGranule, 1);
   std::uint64_t first = kBlockGranules / (in_block + 1) + 1;  // one less would fit once more
   first += first % 2;
-  return (first - 1) * kGranule * 3 / 4;
+  return (first - 1) * kSlotGranule * 3 / 4;
 }
 
 // Whether a slot of this size may hold an object that was requested with `bytes`. Small classes are
