@@ -23,6 +23,14 @@ std::string text_of_file(const std::string& path) {
   return text.str();
 }
 
+// The part of an arena of glibc's malloc that no allocation has needed yet: it becomes smaller, or
+// appears with a new arena.
+bool is_reserved_by_malloc(const Mapping& mapping) {
+  constexpr std::uint64_t kArenaBytes = std::uint64_t{64} << 20U;
+  const bool is_closed = !mapping.readable && !mapping.writable && !mapping.executable;
+  return mapping.is_anonymous() && is_closed && mapping.range.end().value % kArenaBytes == 0;
+}
+
 std::uint64_t sum_of_code(const MemoryReader& memory, const MemoryMap& map) {
   std::uint64_t sum = 0;
   for (const Mapping& mapping : map.mappings()) {
@@ -93,7 +101,7 @@ Traces traces_of(pid_t pid) {
   if (!map || !mem) return traces;
   for (const Mapping& mapping : map->mappings()) {
     const bool may_grow = mapping.is_anonymous() && mapping.writable;
-    if (may_grow) continue;
+    if (may_grow || is_reserved_by_malloc(mapping)) continue;
     traces.mappings +=
         fmt::format("{}-{} {}{}{} {}\n", mapping.range.start, mapping.range.end(), mapping.readable,
                     mapping.writable, mapping.executable, mapping.path);

@@ -75,8 +75,8 @@ Result<Prepared> prepare(const Request& request, const snapshot::HeapChoice& hea
   const bool is_malloc_asked = is_asked(heap, glibc::kHeapKind);
   const bool is_collector_asked = is_asked(heap, boehm::kHeapKind);
   auto collectors = find_collectors_functions(request, prepared);
-  const bool must_have =
-      is_collector_asked || (heap.is_auto() && has_collector(prepared.target.modules));
+  const bool has_one = prepared.collector || has_collector(prepared.target.modules);
+  const bool must_have = is_collector_asked || (heap.is_auto() && has_one);
   prepared.traces_collector = collectors.has_value() && (is_collector_asked || heap.is_auto());
   if (!collectors && must_have) return collectors.error();
   if (!prepared.traces_collector) {
