@@ -125,7 +125,8 @@ void FakeRuby::make_shapes() {
   const auto& form = machine.layout->shape;
   constexpr std::uint64_t kFirst = 5;
   constexpr std::uint64_t kCount = 20;
-  const std::uint64_t shapes = take(kCount * form.bytes);
+  constexpr std::uint64_t kRoom = 200;  // as in a process, the memory behind them is unused
+  const std::uint64_t shapes = take(kRoom * form.bytes);
   for (std::uint64_t i = 0; i < kCount; ++i) {
     const std::uint64_t parent = i < kFirst ? 0xffffffff : i < 8 ? 0 : i - 1;
     const std::uint64_t type = i < kFirst ? 0 : i == 6 ? 4 : 1;
