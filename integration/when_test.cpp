@@ -145,13 +145,13 @@ TEST_CASE("when: the watch survives a restart, keeps the last capture, and runs 
   const TemporaryDirectory told;
   ChildProcess watch(command_of({"--when", "threads > 0", "--cooldown", "1h", "--keep", "1",
                                  "--hook", "printf '%s %s' \"$1\" \"$3\" >" + told.path() + "/$3",
-                                 "-o", directory.path(), "--name", "target_grows"}));
+                                 "-o", directory.path(), "--name", "target_restarts"}));
   std::string first;
   for (int start = 0; start < 2; ++start) {
-    LiveTarget target("grows");
+    LiveTarget target("restarts");  // no other test has one of this name
     const std::string pid = std::to_string(target.pid());
     const std::string saved = line_with(watch, "saved ");
-    CHECK(saved.find("target_grows." + pid + ".") != std::string::npos);
+    CHECK(saved.find("target_restarts." + pid + ".") != std::string::npos);
     CHECK(eventually(seconds(60), [&] {
       return ::access(told.file(pid).c_str(), F_OK) == 0 &&
              read_text(told.file(pid)).ends_with(".jsonl.gz " + pid);
@@ -159,7 +159,7 @@ TEST_CASE("when: the watch survives a restart, keeps the last capture, and runs 
     CHECK(harm_done_to(target.pid()) == "");
     const std::vector<std::string> kept = directory.list();
     CHECK(kept.size() == 2);  // the snapshot and the diagnosis of the last capture alone
-    for (const std::string& name : kept) CHECK(name.starts_with("target_grows." + pid + "."));
+    for (const std::string& name : kept) CHECK(name.starts_with("target_restarts." + pid + "."));
   }
   watch.signal(SIGTERM);
   CHECK(watch.wait_end(seconds(60)) == 0);
