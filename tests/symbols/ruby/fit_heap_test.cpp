@@ -24,7 +24,7 @@ struct Form {
 // A virtual machine, an object space, and two pages of slots of 160 bytes.
 class Pages {
  public:
-  explicit Pages(const Form& form) : form_(form) {
+  explicit Pages(const Form& form) {
     memory.map_zero(RemoteAddr{kStructures}, 0x8000);
     memory.map_zero(RemoteAddr{kPages}, 2 * form.page_bytes);
     for (std::uint64_t i = 0; i < 2; ++i) {
@@ -61,9 +61,6 @@ class Pages {
 
   FakeMemory memory;
   std::vector<ruby::Value> objects;
-
- private:
-  Form form_;
 };
 
 }  // namespace
