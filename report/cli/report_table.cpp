@@ -162,33 +162,27 @@ const std::array kReports{
               .name = "leaks",
               .source = "SOURCE | --at-exit -- COMMAND",
               .help = "malloc's allocations that the program can no longer reach",
-              .more = "For programs without a collector, or with --heap malloc. Leaks are grouped "
-                      "by the type of their root, which is an object that no other leaked object "
-                      "references, or a cycle. --confirm 2s looks again after 2 s and leaves out "
-                      "what was only in transit. --trace 60s shows the code that allocated what "
-                      "leaked meanwhile.",
+              .more =
+                  "With a collector, use --heap malloc. --confirm 2s leaves out what was only in "
+                  "transit; --trace 60s shows the code that allocated the rest.",
               .examples = {"leaks --trace 60s 4711",
                            "leaks --at-exit --fail-if 'leaked(*) > 0' -- ./app --port 3000"},
               .written = "this report is",
               .writers = writes<&Format::leaks, &Format::trace, &Format::trace_page>,
               .answer = run_leaks,
               .is_of_one_process = true},
-    ReportRow{
-        .report = Report::Trace,
-        .name = "trace",
-        .source = "SOURCE | -- COMMAND",
-        .help = "which code allocates what, and how much of it stays in use",
-        .more = "SOURCE is a process that uses libgc or glibc's malloc, or a saved trace; COMMAND "
-                "is started and traced. Without a collector, or with --heap malloc, it is malloc "
-                "whose callers are shown. \"In use\" is what was neither freed nor found "
-                "unreachable by a collector.",
-        .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
-                     "trace --every 1 -o trace.jsonl.gz -- ./app --port 3000"},
-        .written = "a trace is",
-        .writers =
-            writes<&Format::sites, &Format::trace_lines, &Format::trace, &Format::trace_page>,
-        .answer = run_trace,
-        .is_of_one_process = true},
+    ReportRow{.report = Report::Trace,
+              .name = "trace",
+              .source = "SOURCE | -- COMMAND",
+              .help = "which code allocates what, and how much of it stays in use",
+              .more = "SOURCE may be a saved trace. With a collector, --heap malloc traces malloc.",
+              .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
+                           "trace --every 1 -o trace.jsonl.gz -- ./app --port 3000"},
+              .written = "a trace is",
+              .writers =
+                  writes<&Format::sites, &Format::trace_lines, &Format::trace, &Format::trace_page>,
+              .answer = run_trace,
+              .is_of_one_process = true},
     ReportRow{.report = Report::Serve,
               .name = "serve",
               .source = "PID...",

@@ -40,7 +40,7 @@ class TwoHeaps {
     block.start = next_;
     block.object_bytes = block.descriptor = chunk_bytes - 8;
     block.objects = 1;
-    block.flags = heap::kChunk;
+    block.flags = heap::kChunk | heap::kSharedEnd;
     malloc_.blocks.push_back(block);
     next_ = next_ + chunk_bytes;
     return block.start;
