@@ -1,4 +1,4 @@
-// What objects of which only the size is known probably are: named as a guess, never as a type.
+// Objects of which only the size is known: a guess at their struct is shown, never as their type.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -92,7 +92,7 @@ TEST_CASE("the estimates of a trace of malloc fit what the program knows, for ea
       CHECK(deviation < 5);
       ++compared;
       if (deviation > 3) ++beyond;
-      // What was sampled and freed is known exactly, so the share of it is that of all.
+      // The ends of samples are known exactly, so their share is that of all allocations.
       const auto kept = static_cast<double>(traced.after.at(place + "_freed") -
                                             traced.before.at(place + "_freed"));
       const double share = kept / truth;

@@ -225,7 +225,7 @@ class Installer {
     return write_control(target.tid());
   }
 
-  // What is left out is zero.
+  // Writes only the parts of the control page that are not zero.
   Result<void> write_control(pid_t tid) {
     const auto control = new_control(options_.every, options_.stack_bytes, random_seed());
     const auto write = [&](std::size_t from, std::size_t bytes) {

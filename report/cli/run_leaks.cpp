@@ -108,7 +108,7 @@ Result<const Snapshot*> take_traced(Job& job, std::shared_ptr<trace::Trace>& tra
   return Error{ErrorKind::Impossible, trace->header.reason};
 }
 
-// What is known about the code of the leaks in the report.
+// Adds the code that allocated the leaks to the report.
 void add_code(const Job& job, const Snapshot& snapshot, trace::Trace& trace, LeakReport& report) {
   keep_leaked(trace, snapshot, report.found.members);
   report.trace = {.every = trace.header.every,

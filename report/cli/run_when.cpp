@@ -364,7 +364,7 @@ class Watcher {
     if (!options_.when.hook.empty()) run_hook(first, second, pid);
   }
 
-  // Of the live process, or of its snapshot if it has ended meanwhile.
+  // Diagnoses the live process, or its snapshot if it has ended meanwhile.
   bool diagnose(pid_t pid, const std::string& snapshot, const std::string& path) {
     if (run(options_, Report::Diagnose, pid, path)) return true;
     if (snapshot.empty() || signals_.is_asked()) return false;

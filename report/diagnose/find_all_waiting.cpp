@@ -33,7 +33,7 @@ constexpr std::array kWaitFunctions{
 };
 
 // " in work (work.c:12), on a condition variable"; with the system call if the stack does not show
-// what for.
+// the reason.
 std::string wait_of(const stacks::StackReport& report, const ThreadSeen& thread) {
   std::string text = thread.function.empty() ? std::string() : " in " + thread.function;
   for (const stacks::NamedFrame& frame : named(report, thread.stack).frames) {

@@ -18,7 +18,7 @@ void add_heap(const snapshot::Snapshot& snapshot, Evidence& evidence);
 // Adds strings with the same text, if the snapshot has texts.
 void add_repeated(const snapshot::Snapshot& snapshot, Evidence& evidence);
 
-// What a snapshot that was just taken may prove: its stacks, and the limits of the process. Leaks
+// The evidence that a new snapshot has: its stacks, and the limits of the process. Leaks
 // are not proven without a look at what the kernel and shared memory may reference.
 [[nodiscard]] Evidence proven_by(const snapshot::Snapshot& snapshot,
                                  std::optional<ProcessFacts> facts = {});

@@ -13,8 +13,8 @@ namespace heapattach::diagnose {
 
 namespace {
 
-// What stops the process, or slows it down, comes before what will stop it, and that before what
-// costs memory.
+// In the order of their findings: the process is stopped or slow, it will soon be, it uses too much
+// memory.
 constexpr std::array<Finder, 16> kFinders{
     find_deadlock,     find_lost_owner, find_all_waiting, find_stopped,
     find_busy,         find_limits,     find_growing,     find_leaking,

@@ -57,7 +57,7 @@ struct Type {
   std::vector<Field> fields;
   TypedBy typed_by = TypedBy::Nothing;  // all but Nothing count towards typed_bytes
   std::string holder;  // for buffers: the name of the type to which they belong; otherwise empty
-  // Of a row that has only a size: the struct that the objects probably are; otherwise empty.
+  // The struct that the objects probably are, if the row has only a size; otherwise empty.
   std::string guess{};
 
   // The names of the words of an instance, where known. They become keys of `refs`.

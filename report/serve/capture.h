@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-// What `heapattach serve` can be asked for, and how the answer is shown over HTTP.
+// The questions that `heapattach serve` answers, and how the answers are shown over HTTP.
 namespace heapattach::serve {
 
 enum class What : std::uint8_t {

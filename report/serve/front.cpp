@@ -81,7 +81,7 @@ void add_header(const Response& response, const char* name, const std::string& v
   MHD_add_response_header(response.get(), name, value.c_str());
 }
 
-// What one answer is made of, for all requests with the route.
+// The parts of one answer, as they arrive, for all requests with the route.
 struct Gathering {
   Route route;
   Clock::time_point until;

@@ -22,7 +22,7 @@ double seconds_of(std::int64_t nanoseconds) {
   return Seconds(std::chrono::nanoseconds(nanoseconds)).count();
 }
 
-// What is known of one process.
+// Everything that is known of one process.
 struct Known {
   const Account& account;
   const ProcessCounts& counts;

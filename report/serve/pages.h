@@ -8,7 +8,7 @@
 // The two pages about all processes.
 namespace heapattach::serve {
 
-// What came of the counts of one process; for /metrics.
+// The result of counting one process, for /metrics.
 struct ProcessCounts {
   bool is_late = true;  // until there is an answer
   AnswerMessage answer;

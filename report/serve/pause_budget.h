@@ -15,7 +15,7 @@ class PauseBudget {
   explicit PauseBudget(Span per_minute) : per_minute_(per_minute) {}
 
   void spend(Span pause, Time now);
-  // What is left of the last 60 seconds' budget; never negative.
+  // The part of the last 60 seconds' budget that is left; never negative.
   [[nodiscard]] Span left(Time now) const;
   // How long until `wanted` is left. If the whole budget is smaller, until all of it is left.
   [[nodiscard]] std::chrono::seconds wait_for(Span wanted, Time now) const;

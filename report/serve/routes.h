@@ -8,10 +8,10 @@
 #include "report/serve/capture.h"
 #include "report/serve/wire.h"
 
-// What a request asks for. Everything here is a pure function of texts.
+// The meaning of a request. Everything here is a pure function of texts.
 namespace heapattach::serve {
 
-// What to gather for a request. Requests that ask for the same have equal routes, and share the
+// The data to gather for a request. Requests for the same have equal routes, and share the
 // answer.
 struct Route {
   enum class Kind : std::uint8_t { List, Metrics, Page };

@@ -58,7 +58,7 @@ struct Answer {
   int output = -1;  // borrowed from the schedule; -1: none
 };
 
-// What is known of a served process.
+// Everything that is known of a served process.
 struct Account {
   ServedProcess process;
   PauseBudget budget{{}};

@@ -21,8 +21,8 @@ Result<boehm::Collector> find_collector(snapshot::Opened& target, const Deadline
 
 namespace {
 
-// What a program with a collector needs, even if its heap is not traced: where the stacks of its
-// threads and fibers end.
+// Keeps the ends of threads' and fibers' stacks, which a trace of a program with a collector needs
+// even if the collector's heap is not traced.
 void keep_stacks_only(Hooks& hooks) {
   Hooks kept;
   kept.stack_bottom = hooks.stack_bottom;

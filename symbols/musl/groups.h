@@ -65,8 +65,8 @@ struct Allocation {
   bool is_overwritten = false;  // the number of bytes was lost: as many as there is room for
 };
 
-// Of a slot in use; none if it has no valid header, because a thread is just allocating or freeing
-// it.
+// Reads a slot in use. None if it has no valid header, because a thread is just allocating or
+// freeing it.
 std::optional<Allocation> read_slot(const glibc::Words& words, const Group& group, unsigned slot);
 
 }  // namespace heapattach::musl

@@ -89,7 +89,7 @@ struct Layout {
 // The table in which the search for a release's offsets begins; null for releases before 3.0.
 // `version` is like "3.1.2".
 [[nodiscard]] const Layout* layout_of(std::string_view version);
-// That one, and then those of other releases, which an unknown release may resemble more.
+// The layout of this release, and then all others, which an unknown release may resemble more.
 [[nodiscard]] std::vector<const Layout*> layouts_for(std::string_view version);
 
 // The forms of shapes: of 3.2, of 3.3 and 3.4, of 4.0, and later.

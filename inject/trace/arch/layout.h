@@ -132,8 +132,8 @@ typedef struct BlobControl {
   // The installer does not write what follows.
   uint64_t busy[kBuckets / 64];     // which buckets are not empty
   uint64_t live[kBuckets * kWays];  // complements of sampled addresses of the collector
-  // Of malloc: how many sampled allocations have their address in a granule of this number, modulo
-  // the size of the table. All 1 if every allocation is sampled: then `held` is not used.
+  // For malloc: the number of sampled allocations whose granule has this number, modulo the size of
+  // the table. All 1 if every allocation is sampled: then `held` is not used.
   uint8_t filter[kFilterBytes];
   uint64_t held[kHeld + kHeldTries];  // complements of sampled addresses, at their hash or after it
 } BlobControl;

@@ -70,7 +70,7 @@ struct HtmlView {
   std::vector<Stack> fibers;
 };
 
-// What a page shows besides the snapshot's own views.
+// The parts of a page that are shown in addition to the snapshot's own views.
 struct HtmlWishes {
   std::vector<snapshot::ObjectIndex> objects;   // to inspect, in addition to those that it chooses
   const snapshot::Snapshot* earlier = nullptr;  // with edges and roots: shows growth since then

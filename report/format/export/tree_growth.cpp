@@ -48,7 +48,7 @@ class Before {
   std::map<std::pair<NodeIndex, std::string_view>, NodeIndex> children_;
 };
 
-// What each node has grown by itself, whatever happened to the others of its type.
+// The growth of each node alone, whatever happened to the others of its type.
 std::vector<std::uint64_t> grown_apart(const TypeTree& before, const TypeTree& after) {
   Before earlier(before);
   std::vector<NodeIndex> match(after.nodes.size(), kNowhere);

@@ -66,7 +66,7 @@ template <auto Member, class Report, class Row>
 // The value of the JSON key "short" beside a type's full name; nothing if it is the same.
 [[nodiscard]] CellValue short_cell(std::string_view type);
 
-// What people see of a guess at a type: "struct conn?", cut if it is long; empty if there is none.
+// A guess at a type as people see it: "struct conn?", cut if it is long; empty if there is none.
 [[nodiscard]] std::string guess_text(std::string_view guess);
 
 // The rows of a report, which it borrows. Cells are computed as they are printed.

@@ -97,7 +97,7 @@ TEST_CASE("since Ruby 3.2 the variables of an object have the names of its shape
   REQUIRE(found.size() == 1);
   CHECK(found[0].to == text);
   CHECK(found[0].name == "@name");
-  // Of a shape that does not exist, only words that are objects are known.
+  // If the shape does not exist, only words that are objects are known.
   ruby.put(object, 1 | kUser1 | std::uint64_t{99'999} << 32);
   CHECK(reader.read(object, values.slot(object).value(), found) == ruby::Extent::Words);
   CHECK(found.empty());

@@ -35,7 +35,7 @@ TypeTree tree_of(const std::vector<std::pair<std::string, std::uint64_t>>& paths
   return tree;
 }
 
-// What each path has grown by itself.
+// The growth of each path alone.
 std::map<std::string, std::uint64_t> own_growth(const TypeTree& before, const TypeTree& after) {
   const TreeGrowth growth = grown_since(before, after);
   std::map<std::string, std::uint64_t> found;
