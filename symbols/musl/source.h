@@ -5,28 +5,20 @@
 #include <string_view>
 
 #include "symbols/heap/source.h"
+#include "symbols/malloc/source.h"
 #include "symbols/musl/heap.h"
 
 namespace heapattach::musl {
 
 [[nodiscard]] Result<std::unique_ptr<heap::Source>> find_heap(const heap::Surroundings& target);
 
-// A process has either this malloc or glibc's, so both have one key.
-inline constexpr heap::Kind kHeapKind{.name = "musl",
-                                      .key = "malloc",
-                                      .owner = "malloc",
-                                      .is_collected = false,
-                                      .is_named_by_size = true,
-                                      .reachable = "reachable",
-                                      .unreachable = "leaked: nothing reachable references it",
-                                      .rest = "malloc's own headers and tables",
-                                      .rest_key = "overhead_bytes",
-                                      .not_reachable =
-                                          "leaked, or malloc's own headers and tables: "
-                                          "the file does not say which",
-                                      .free = "free",
-                                      .unmapped = {},
-                                      .find = &find_heap};
+// A process has either this malloc or glibc's, so both have one key and the same words.
+inline constexpr heap::Kind kHeapKind = [] {
+  heap::Kind kind = glibc::kHeapKind;
+  kind.name = "musl";
+  kind.find = &find_heap;
+  return kind;
+}();
 
 // The heap of musl's malloc.
 class Source final : public heap::Source {
