@@ -3,7 +3,6 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -22,23 +21,7 @@ namespace {
 
 // Runs `leaks --trace` while `work` uses the target, and ends the recording by Ctrl-C.
 ToolRun leaks_while(const std::vector<std::string>& arguments, const std::function<void()>& work) {
-  const TemporaryDirectory directory;
-  std::vector<std::string> words = {directory.file("")};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  ToolRun run;
-  std::thread tool([&] {
-    run = run_in_shell(
-        "set -m; at=$1; shift; \"$0\" leaks --trace 10m -v \"$@\" 2>\"$at/steps\" & tool=$!; "
-        "until grep -q 'traces malloc' \"$at/steps\" || ! kill -0 $tool; do sleep 0.05; done; "
-        ": >\"$at/begun\"; until [[ -e $at/done ]]; do sleep 0.05; done; "
-        "kill -INT $tool; wait $tool; status=$?; cat \"$at/steps\" >&2; exit $status",
-        words);
-  });
-  while (::access(directory.file("begun").c_str(), F_OK) != 0) usleep(10'000);
-  work();
-  write_text(directory.file("done"), "");
-  tool.join();
-  return run;
+  return run_while_tracing("leaks --trace 10m", "traces malloc", arguments, work);
 }
 
 // Whether this is a frame of the function, in a file with this name: "work (/srv/app.c:12)".

@@ -6,9 +6,11 @@
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <thread>
 
 #include <fmt/format.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace heapattach {
 
@@ -43,6 +45,30 @@ ToolRun run_in_shell(const std::string& script,
                      const std::vector<std::string>& arguments,
                      const ChildOptions& options) {
   return run(joined({"/bin/bash", "-c", script, tool_path()}, arguments), options);
+}
+
+ToolRun run_while_tracing(const std::string& report,
+                          const std::string& begun,
+                          const std::vector<std::string>& arguments,
+                          const std::function<void()>& work) {
+  const TemporaryDirectory directory;
+  const std::vector<std::string> words = joined({directory.file(""), begun}, arguments);
+  const std::string begin = "set -m; at=$1; begun=$2; shift 2; \"$0\" " + report;
+  ToolRun run;
+  std::thread tool([&] {
+    run = run_in_shell(
+        begin +
+            " -v \"$@\" 2>\"$at/steps\" & tool=$!; "
+            "until grep -q \"$begun\" \"$at/steps\" || ! kill -0 $tool; do sleep 0.05; done; "
+            ": >\"$at/begun\"; until [[ -e $at/done ]]; do sleep 0.05; done; "
+            "kill -INT $tool; wait $tool; status=$?; cat \"$at/steps\" >&2; exit $status",
+        words);
+  });
+  while (::access(directory.file("begun").c_str(), F_OK) != 0) usleep(10'000);
+  work();
+  write_text(directory.file("done"), "");
+  tool.join();
+  return run;
 }
 
 const std::string& tool_path() {

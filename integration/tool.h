@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,13 @@ class TemporaryDirectory {
  private:
   std::string path_;
 };
+
+// Runs `report`, which records, while `work` uses the target, and ends the recording by Ctrl-C.
+// `work` begins as soon as a step of `-v` contains `begun`.
+ToolRun run_while_tracing(const std::string& report,
+                          const std::string& begun,
+                          const std::vector<std::string>& arguments,
+                          const std::function<void()>& work);
 
 std::string read_text(const std::string& path);
 void write_text(const std::string& path, const std::string& text);

@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -241,23 +240,7 @@ std::map<std::string, int> kept_after(int rounds, int threads) {
 
 // Runs the tool while `work` uses the target, and ends it by Ctrl-C.
 ToolRun trace_while(const std::vector<std::string>& arguments, const std::function<void()>& work) {
-  const TemporaryDirectory directory;
-  std::vector<std::string> words = {directory.file("")};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  ToolRun run;
-  std::thread tool([&] {
-    run = run_in_shell(
-        "set -m; at=$1; shift; \"$0\" trace -v \"$@\" 2>\"$at/steps\" & tool=$!; "
-        "until grep -q 'traces GC_' \"$at/steps\" || ! kill -0 $tool; do sleep 0.05; done; "
-        ": >\"$at/begun\"; until [[ -e $at/done ]]; do sleep 0.05; done; "
-        "kill -INT $tool; wait $tool; status=$?; cat \"$at/steps\" >&2; exit $status",
-        words);
-  });
-  while (::access(directory.file("begun").c_str(), F_OK) != 0) usleep(10'000);
-  work();
-  write_text(directory.file("done"), "");
-  tool.join();
-  return run;
+  return run_while_tracing("trace", "traces GC_", arguments, work);
 }
 
 }  // namespace

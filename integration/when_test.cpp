@@ -81,6 +81,17 @@ std::string line_with(ChildProcess& watch, const std::string& words) {
   return {};
 }
 
+// Lets it grow to 60 MiB.
+void stop_when_large(LiveTarget& target) {
+  target.child().send_line("grow");
+  const bool is_large = eventually(seconds(60), [&] {
+    const std::string resident = status_line(target.pid(), "VmRSS");
+    return !resident.empty() && std::stol(resident) > 60 << 10;
+  });
+  target.child().signal(SIGSTOP);
+  REQUIRE(is_large);
+}
+
 }  // namespace
 
 TEST_CASE("when: the snapshot is there before the kernel kills the process") {
@@ -118,13 +129,7 @@ TEST_CASE("when: where memory is short for both, nothing is copied, and the proc
   if (skip_without(group)) return;
   LiveTarget target("grows", {"1"});
   REQUIRE(group.take(target.pid()));
-  target.child().send_line("grow");
-  const bool is_large = eventually(seconds(60), [&] {
-    const std::string resident = status_line(target.pid(), "VmRSS");
-    return !resident.empty() && std::stol(resident) > 60 << 10;
-  });
-  target.child().signal(SIGSTOP);
-  REQUIRE(is_large);
+  stop_when_large(target);
   const TemporaryDirectory directory;
   ChildProcess watch(
       {"/bin/sh", "-c",
@@ -146,7 +151,6 @@ TEST_CASE("when: the watch survives a restart, keeps the last capture, and runs 
   ChildProcess watch(command_of({"--when", "threads > 0", "--cooldown", "1h", "--keep", "1",
                                  "--hook", "printf '%s %s' \"$1\" \"$3\" >" + told.path() + "/$3",
                                  "-o", directory.path(), "--name", "target_restarts"}));
-  std::string first;
   for (int start = 0; start < 2; ++start) {
     LiveTarget target("restarts");  // no other test has one of this name
     const std::string pid = std::to_string(target.pid());
@@ -185,13 +189,7 @@ TEST_CASE("when: a process that is stuck is found, and counts are judged") {
 
 TEST_CASE("when: no file becomes larger than its share of all that is kept") {
   LiveTarget target("grows", {"0"});
-  target.child().send_line("grow");
-  const bool is_large = eventually(seconds(60), [&] {
-    const std::string resident = status_line(target.pid(), "VmRSS");
-    return !resident.empty() && std::stol(resident) > 60 << 10;
-  });
-  target.child().signal(SIGSTOP);
-  REQUIRE(is_large);
+  stop_when_large(target);
   const TemporaryDirectory directory;
   ChildProcess watch(command_of({"--when", "rss > 1M", "--keep", "1", "--max-bytes", "16k", "-o",
                                  directory.path(), std::to_string(target.pid())}));
