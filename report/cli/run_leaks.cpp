@@ -87,6 +87,13 @@ Options options_of_trace(const Options& options) {
   return of;
 }
 
+// The time of the recording is not the report's. An interrupt has ended the recording, and must not
+// prevent the report.
+void begin_after_recording(Job& job) {
+  job.deadline = Deadline::in(job.options.timeout);
+  job.deadline.interrupted = []() noexcept { return std::optional<int>(); };
+}
+
 // Traces malloc, and takes the heap while the recorder still follows the ends of its samples.
 Result<const Snapshot*> take_traced(Job& job, std::shared_ptr<trace::Trace>& trace) {
   const Options of_heap = options_of_trace(job.options);
@@ -94,16 +101,13 @@ Result<const Snapshot*> take_traced(Job& job, std::shared_ptr<trace::Trace>& tra
   of_trace.heap = {.key = glibc::kHeapKind.key};
   std::optional<Result<const Snapshot*>> taken;
   const std::function<void()> take = [&] {
-    // An interrupt has ended the recording, and must not prevent the report.
-    job.deadline = Deadline::in(job.options.timeout);
-    job.deadline.interrupted = []() noexcept { return std::optional<int>(); };
+    begin_after_recording(job);
     taken.emplace(job.take(of_heap));
   };
   trace = std::make_shared<trace::Trace>(
       HA_TRY(job.sources.trace(of_trace, job.deadline, job.console, take)));
   job.left_in = trace->header.left_in;
-  job.deadline = Deadline::in(job.options.timeout);
-  job.deadline.interrupted = []() noexcept { return std::optional<int>(); };
+  begin_after_recording(job);
   if (taken) return *std::move(taken);
   return Error{ErrorKind::Impossible, trace->header.reason};
 }
