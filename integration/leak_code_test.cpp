@@ -57,10 +57,8 @@ Found found_in(const ToolRun& run, std::string_view function, std::string_view f
   return found;
 }
 
-}  // namespace
-
-TEST_CASE("what leaked during a trace has its code, and what leaked before has none") {
-  LiveTarget target("malloc_sites", {"2"});
+void check_leaks_have_code(const std::string& program) {
+  LiveTarget target(program, {"2"});
   constexpr std::uint64_t kBefore = 100;
   constexpr std::uint64_t kMeanwhile = 300;
   target.ask(fmt::format("leak {}", kBefore));
@@ -83,6 +81,16 @@ TEST_CASE("what leaked during a trace has its code, and what leaked before has n
   }
   // The code of what the program still uses has leaked nothing, except what is in transit.
   CHECK(found_in(run, "make_zeroed", "malloc_sites.c").samples < 5);
+}
+
+}  // namespace
+
+TEST_CASE("what leaked during a trace has its code, and what leaked before has none") {
+  for (const std::string program : {"malloc_sites", "malloc_sites_musl_static"}) {
+    if (!is_target_built(program)) continue;
+    CAPTURE(program);
+    check_leaks_have_code(program);
+  }
 }
 
 TEST_CASE("leaks are written as stacks and profiles of leaks alone") {

@@ -44,10 +44,8 @@ TracedRounds trace_places(LiveTarget& target, std::uint64_t every, long count, l
   return traced;
 }
 
-}  // namespace
-
-TEST_CASE("every allocation of malloc is recorded once, with its place and its end") {
-  LiveTarget target(kTarget, {"2"});
+void check_places(const std::string& program) {
+  LiveTarget target(program, {"2"});
   const Traces before = lasting_traces(target);
   // A thread that records everything fills the buffer in milliseconds.
   const TracedRounds traced = trace_places(target, 1, 150, 6);
@@ -70,6 +68,17 @@ TEST_CASE("every allocation of malloc is recorded once, with its place and its e
     CHECK(site.samples == truth(place));
     CHECK(site.freed == truth(place + "_freed"));
     CHECK(site.dead == 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every allocation of malloc is recorded once, with its place and its end") {
+  for (const std::string program :
+       {"malloc_sites", "malloc_sites_musl", "malloc_sites_musl_static"}) {
+    if (!is_target_built(program)) continue;
+    CAPTURE(program);
+    check_places(program);
   }
 }
 

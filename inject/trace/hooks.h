@@ -18,7 +18,7 @@ struct Entry {
   bool size_is_second = false;  // otherwise the size is its first argument
   bool leads_on = false;        // may end in a jump to another entry; at most kLeadingHooks
   bool is_led = false;          // another entry may end in a jump to this one
-  Range inner = {};             // calls from this code do not count
+  Range inner = {};             // calls from this code do not count; malloc's entries share theirs
 };
 
 // The functions of malloc, by their arguments and results. Each form has hooks of its own.

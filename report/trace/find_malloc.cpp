@@ -23,7 +23,9 @@
 
 #include <fmt/format.h>
 
+#include "report/trace/find_musl.h"
 #include "symbols/malloc/source.h"
+#include "symbols/musl/source.h"
 
 namespace heapattach::trace {
 
@@ -82,11 +84,11 @@ Entry entry_of(const Module& module, const Symbol& symbol, const Known& known) {
           .is_led = known.is_led};
 }
 
-// Whether nothing but glibc and the loader defines malloc.
-bool is_only_malloc(const Modules& modules, const Module* glibc) {
+// Whether nothing but the C library and the loader defines malloc.
+bool is_only_malloc(const Modules& modules, const Module* library) {
   const auto all = modules.all();
-  return glibc != nullptr && std::ranges::none_of(all, [&](const Module& module) {
-           const bool is_other = &module != glibc && !module.name().starts_with("ld-");
+  return library != nullptr && std::ranges::none_of(all, [&](const Module& module) {
+           const bool is_other = &module != library && !module.name().starts_with("ld-");
            return is_other && module.find_symbol("malloc").has_value();
          });
 }
@@ -96,34 +98,37 @@ bool is_stopped(const Process& process) {
   return state && (state->state == 'T' || state->state == 't');
 }
 
-// Fails with Unsupported if the process does not allocate with glibc's malloc. What malloc uses
-// shows its heap, but while a busy program changes that, a look may not find it. So this looks
-// several times, and takes a running program's malloc for glibc's if there is no other.
-Result<void> check_use(snapshot::Opened& target, const Request& request, const Module* glibc) {
+// Fails with Unsupported if the process does not allocate with the C library's malloc. What malloc
+// uses shows its heap, but while a busy program changes that, a look may not find it. So this looks
+// several times, and takes a running program's malloc for the library's if there is no other.
+Result<void> check_use(snapshot::Opened& target,
+                       const Request& request,
+                       const Module* library,
+                       const heap::Kind& kind) {
   constexpr std::chrono::milliseconds kPatience{500};
   constexpr std::chrono::milliseconds kBetweenLooks{5};
   const auto until = std::chrono::steady_clock::now() + kPatience;
-  const auto heap = HA_TRY(target.find_heap(glibc::kHeapKind, request.on_step, request.deadline));
+  const auto heap = HA_TRY(target.find_heap(kind, request.on_step, request.deadline));
   for (;;) {
     auto is_used = heap->check(target.modules, target.memory);
     if (is_used) return {};
     // A program that is about to start has no heap yet.
     const bool may_change = target.process && !is_stopped(*target.process);
-    if (may_change && is_only_malloc(target.modules, glibc)) return {};
+    if (may_change && is_only_malloc(target.modules, library)) return {};
     if (!may_change || std::chrono::steady_clock::now() >= until) return is_used;
     std::this_thread::sleep_for(kBetweenLooks);
   }
 }
 
-}  // namespace
+Error no_symbols() {
+  return Error{ErrorKind::Impossible, "the program has no symbols for malloc's functions"}.advise(
+      kAdvice);
+}
 
-Result<std::vector<MallocEntry>> find_malloc(snapshot::Opened& target, const Request& request) {
+Result<std::vector<MallocEntry>> find_in_glibc(snapshot::Opened& target, const Request& request) {
   const Module* const glibc = find_glibc(target.modules);
-  HA_TRY(check_use(target, request, glibc));
-  if (glibc == nullptr) {
-    return Error{ErrorKind::Impossible, "the program has no symbols for malloc's functions"}.advise(
-        kAdvice);
-  }
+  HA_TRY(check_use(target, request, glibc, glibc::kHeapKind));
+  if (glibc == nullptr) return no_symbols();
   std::vector<MallocEntry> found;
   Range code;
   for (const Known& known : kKnown) {
@@ -146,6 +151,25 @@ Result<std::vector<MallocEntry>> find_malloc(snapshot::Opened& target, const Req
   }
   for (MallocEntry& one : found) one.entry.inner = code;
   return found;
+}
+
+Result<std::vector<MallocEntry>> find_in_musl(snapshot::Opened& target,
+                                              const Request& request,
+                                              const heap::Source& musl) {
+  const auto all = target.modules.all();
+  const std::string name = musl.module(target.modules);
+  const auto library =
+      std::ranges::find_if(all, [&](const Module& module) { return module.name() == name; });
+  if (name.empty() || library == all.end()) return no_symbols();
+  HA_TRY(check_use(target, request, &*library, musl.kind()));
+  return find_musl(*library, target.memory);
+}
+
+}  // namespace
+
+Result<std::vector<MallocEntry>> find_malloc(snapshot::Opened& target, const Request& request) {
+  const auto musl = target.find_heap(musl::kHeapKind, request.on_step, request.deadline);
+  return musl ? find_in_musl(target, request, **musl) : find_in_glibc(target, request);
 }
 
 }  // namespace heapattach::trace

@@ -69,7 +69,7 @@ Launched::~Launched() {
 Error Launched::ended_early() {
   return Error{ErrorKind::Gone,
                fmt::format("the program {} before it could be traced", ended_.value_or("ended"))}
-      .advise("a program that uses libgc or glibc's malloc, and runs longer");
+      .advise("a program that uses libgc, or malloc of glibc or musl, and runs longer");
 }
 
 Result<void> Launched::stop() {

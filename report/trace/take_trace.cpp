@@ -420,7 +420,7 @@ Result<Trace> take_trace(const TraceOptions& options) {
   if (!options.command.empty()) return take_trace_of_program(options);
   auto ready = prepare(options.request, options.heap);
   if (!ready && ready.error().kind == ErrorKind::Unsupported && ready.error().advice.empty()) {
-    return std::move(ready).error().advise("a program that uses libgc or glibc's malloc");
+    return std::move(ready).error().advise("a program that uses libgc, or malloc of glibc or musl");
   }
   Prepared prepared = HA_TRY(std::move(ready));
   HA_TRY(learn_types(options.request, prepared));

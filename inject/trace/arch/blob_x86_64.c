@@ -554,13 +554,22 @@ static uint64_t result_of(const uint64_t* frame, uint32_t hook) {
   return (uint32_t)frame[kResult] == 0 ? *(const volatile uint64_t*)frame[kRdi] : 0;
 }
 
+// Whether the call is of the allocator itself: malloc's functions call each other.
+static int is_inner(uint64_t caller, uint32_t hook) {
+  const uint32_t begin = hook >= kMallocHook ? kMallocHook : hook;
+  const uint32_t end = hook >= kMallocHook ? kAllocationHooks : hook + 1;
+  for (uint32_t i = begin; i < end; ++i) {
+    const uint64_t from = blob_head.inner_begin[i];
+    if (caller - from < blob_head.inner_end[i] - from) return 1;
+  }
+  return 0;
+}
+
 CALLED void blob_sample(const uint64_t* frame, uint64_t size, uint32_t hook) {
   BlobControl* const c = &blob_control;
   const uint64_t caller = frame[kReturn];
   const uint64_t result = result_of(frame, hook);
-  const int is_inner = caller - blob_head.inner_begin[hook] <
-                       blob_head.inner_end[hook] - blob_head.inner_begin[hook];
-  if (result == 0 || c->enabled == 0 || is_inner) return;
+  if (result == 0 || c->enabled == 0 || is_inner(caller, hook)) return;
   RingHead* const ring = (RingHead*)blob_head.ring;
   const uint64_t time = now();
   check_reader(c, ring, time);

@@ -71,7 +71,8 @@ typedef struct BlobHead {
   uint64_t collections;  // GC_gc_no
   uint64_t entry[kHooks];
   uint64_t entry_bytes[kHooks];  // 0: this hook is not used
-  // Calls from this code are not counted, because the collector is calling itself.
+  // Calls from this code are not counted, because the collector is calling itself. For malloc's
+  // hooks, this is the code of all of them.
   uint64_t inner_begin[kHooks];
   uint64_t inner_end[kHooks];
   uint8_t original[kHooks][kMostMoved];

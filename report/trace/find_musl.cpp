@@ -1,0 +1,212 @@
+// In musl, each of malloc's functions is a source of its own, so in a static program anything may
+// lie between them. Since 1.2.2, the public ones jump to those that do the work, which musl itself
+// calls, too:
+//
+//     malloc, __libc_malloc                  jump to __libc_malloc_impl
+//     realloc                                jumps to __libc_realloc
+//     realloc(null, size)                    jumps to it, too, and calls it to move a block
+//     free                                   jumps to __libc_free
+//     calloc                                 calls malloc
+//     aligned_alloc                          calls __libc_malloc_impl, or jumps to it (older
+//     malloc) memalign, valloc                       jump to aligned_alloc posix_memalign calls it
+//
+// Each function is hooked where such a chain of jumps ends. A shared library has names only for the
+// public functions, and no sizes for the others, so a function is the code that its jumps reach.
+//
+// A function that allocates by calling a hooked one is hooked, so that the allocation is its
+// caller's, and its own code counts as malloc's. If malloc is preloaded, or wrapped by the linker,
+// calloc calls the other malloc, and the allocation is counted in musl's.
+
+#include "report/trace/find_musl.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "symbols/code/disassembler.h"
+
+namespace heapattach::trace {
+
+namespace {
+
+constexpr const char* kAdvice =
+    "--exe FILE, a copy of the same build that is not stripped; without it, leaks and --watch, "
+    "which need no symbols";
+
+struct Known {
+  std::string_view name;
+  MallocForm form;
+  bool leads_on = false;
+  bool is_led = false;
+  bool is_needed = false;
+  bool must_call = false;  // hooked only if it calls a function that is hooked before it
+};
+constexpr std::array<Known, 6> kKnown{{
+    {.name = "malloc", .form = MallocForm::Size, .is_led = true, .is_needed = true},
+    {.name = "realloc", .form = MallocForm::Resize, .leads_on = true},
+    {.name = "aligned_alloc", .form = MallocForm::Aligned, .leads_on = true},
+    {.name = "calloc", .form = MallocForm::Count, .must_call = true},
+    {.name = "posix_memalign", .form = MallocForm::Storing, .must_call = true},
+    {.name = "free", .form = MallocForm::Free, .is_needed = true},
+}};
+
+// A function as far as its jumps reach.
+struct Reached {
+  RemoteAddr at;
+  RemoteAddr end;
+  std::vector<RemoteAddr> calls;  // the functions that it calls, or jumps to behind its code
+};
+
+class FunctionReader {
+ public:
+  FunctionReader(const Module& library,
+                 const MemoryReader& memory,
+                 const Disassembler& disassembler)
+      : library_(library), memory_(memory), disassembler_(disassembler) {}
+
+  // Where the function at `at` does its work: the end of a chain of jumps.
+  [[nodiscard]] RemoteAddr follow(RemoteAddr at) const {
+    constexpr int kMostJumps = 4;
+    for (int jumps = 0; jumps < kMostJumps; ++jumps) {
+      const cs_insn* const first = decode(at);
+      const auto goal = first == nullptr ? std::nullopt : goal_of(*first, at);
+      if (first == nullptr || first->id != X86_INS_JMP || !goal) break;
+      at = *goal;
+    }
+    return at;
+  }
+
+  // None if the code cannot be read.
+  [[nodiscard]] std::optional<Reached> read(RemoteAddr at) const {
+    Reached reached{.at = at, .end = at, .calls = {}};
+    std::set<RemoteAddr> seen;
+    std::vector<RemoteAddr> next{at};
+    while (!next.empty()) {
+      const RemoteAddr from = next.back();
+      next.pop_back();
+      if (!read_run(from, seen, next, reached)) return std::nullopt;
+    }
+    return reached;
+  }
+
+ private:
+  // No function of malloc has more code, before or after its start.
+  static constexpr std::uint64_t kMostCode = 8192;
+
+  [[nodiscard]] const cs_insn* decode(RemoteAddr at) const {
+    return disassembler_.decode(library_.file_bytes(at), at);
+  }
+
+  // The goal of a jump or call, also of one through a slot of the linker's.
+  [[nodiscard]] std::optional<RemoteAddr> goal_of(const cs_insn& branch, RemoteAddr at) const {
+    const cs_x86& x86 = branch.detail->x86;
+    if (x86.op_count != 1) return std::nullopt;
+    const cs_x86_op& operand = x86.operands[0];
+    if (operand.type == X86_OP_IMM) return RemoteAddr{static_cast<std::uint64_t>(operand.imm)};
+    const bool is_slot = operand.type == X86_OP_MEM && operand.mem.base == X86_REG_RIP &&
+                         operand.mem.index == X86_REG_INVALID;
+    if (!is_slot) return std::nullopt;
+    const RemoteAddr slot = at + branch.size + static_cast<std::uint64_t>(operand.mem.disp);
+    const auto goal = memory_.read_as<std::uint64_t>(slot);
+    return goal ? std::optional(RemoteAddr{*goal}) : std::nullopt;
+  }
+
+  // Reads from `at` to the next instruction that nothing follows, or that was read before.
+  bool read_run(RemoteAddr at,
+                std::set<RemoteAddr>& seen,
+                std::vector<RemoteAddr>& next,
+                Reached& reached) const {
+    while (seen.insert(at).second) {
+      const cs_insn* const instruction = decode(at);
+      if (instruction == nullptr || at - reached.at > kMostCode) return false;
+      const RemoteAddr after = at + instruction->size;
+      reached.end = std::max(reached.end, after);
+      const bool is_call = instruction->id == X86_INS_CALL;
+      const bool is_jump = !is_call && is_in_group(*instruction, CS_GRP_JUMP);
+      const auto goal = is_call || is_jump ? goal_of(*instruction, at) : std::nullopt;
+      const bool is_inside = goal && *goal - reached.at <= kMostCode && !is_entry(*goal);
+      if (is_jump && is_inside) next.push_back(*goal);
+      if (goal && (is_call || !is_inside)) reached.calls.push_back(follow(*goal));
+      if (instruction->id == X86_INS_JMP || ends(*instruction)) return true;
+      at = after;
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool is_entry(RemoteAddr at) const {
+    const auto symbol = library_.symbol_at(at);
+    return symbol && symbol->is_function && symbol->address == at;
+  }
+  static bool is_in_group(const cs_insn& instruction, std::uint8_t group) {
+    const auto* const groups = instruction.detail->groups;
+    return std::find(groups, groups + instruction.detail->groups_count, group) !=
+           groups + instruction.detail->groups_count;
+  }
+  static bool ends(const cs_insn& instruction) {
+    return is_in_group(instruction, CS_GRP_RET) || instruction.id == X86_INS_HLT ||
+           instruction.id == X86_INS_UD2;
+  }
+
+  const Module& library_;
+  const MemoryReader& memory_;
+  const Disassembler& disassembler_;
+};
+
+std::optional<RemoteAddr> find_function(const Module& library,
+                                        const FunctionReader& reader,
+                                        std::string_view name) {
+  auto symbol = library.find_symbol(fmt::format("__libc_{}_impl", name));
+  if (!symbol) symbol = library.find_symbol(name);
+  if (!symbol || !symbol->is_function) return std::nullopt;
+  return reader.follow(symbol->address);
+}
+
+// Whether the function calls one that is hooked already.
+bool calls_hooked(const Reached& function, const std::vector<MallocEntry>& hooked) {
+  return std::ranges::any_of(hooked, [&](const MallocEntry& one) {
+    return std::ranges::find(function.calls, one.entry.at) != function.calls.end();
+  });
+}
+
+MallocEntry entry_of(const Module& library, const Reached& function, const Known& known) {
+  const std::uint64_t bytes = function.end - function.at;
+  const auto code = library.file_bytes(function.at).first(bytes);
+  return {.entry = {.name = std::string(known.name),
+                    .at = function.at,
+                    .code = {code.begin(), code.end()},
+                    .leads_on = known.leads_on,
+                    .is_led = known.is_led,
+                    .inner = {function.at, bytes}},
+          .form = known.form};
+}
+
+Error missing(const Module& library, const Known& known, bool has_symbol) {
+  const std::string why =
+      has_symbol ? fmt::format("the code of {} in {} cannot be read", known.name, library.name())
+                 : fmt::format("{} has no symbol for {}", library.name(), known.name);
+  return Error{ErrorKind::Impossible, why}.advise(kAdvice);
+}
+
+}  // namespace
+
+Result<std::vector<MallocEntry>> find_musl(const Module& library, const MemoryReader& memory) {
+  const Disassembler disassembler = HA_TRY(Disassembler::open(library.machine()));
+  const FunctionReader reader(library, memory, disassembler);
+  std::vector<MallocEntry> found;
+  for (const Known& known : kKnown) {
+    const auto at = find_function(library, reader, known.name);
+    const auto function = at ? reader.read(*at) : std::nullopt;
+    if (!function && (at || known.is_needed)) return missing(library, known, at.has_value());
+    if (!function || (known.must_call && !calls_hooked(*function, found))) continue;
+    found.push_back(entry_of(library, *function, known));
+  }
+  return found;
+}
+
+}  // namespace heapattach::trace
