@@ -235,7 +235,7 @@ TEST_CASE("a recorder is not put into a memory group that has no room for it") {
   REQUIRE(group.write(kLimit, "-1"));
   target.ask("run 1000");
   CHECK(target.ask("until 2000").at("bad") == 0);
-  Tracer tracer(target.pid());
+  HookedTarget tracer(target.pid());
   CHECK(tracer.install());
 }
 

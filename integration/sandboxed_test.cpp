@@ -29,7 +29,7 @@ std::map<std::uint32_t, std::int64_t> drain(trace::Installation& installed) {
   }
 }
 
-Result<std::unique_ptr<trace::Installation>> install_exact(Tracer& tracer) {
+Result<std::unique_ptr<trace::Installation>> install_exact(HookedTarget& tracer) {
   return trace::Installation::make(*tracer.opened.process, *tracer.control, tracer.hooks,
                                    {.every = 1});
 }
@@ -64,7 +64,7 @@ TEST_CASE("a program that installs a seccomp filter during a trace survives and 
   for (const std::string rules : {"strict", "filter", "all"}) {
     CAPTURE(rules);
     LiveTarget target(kSandboxed);
-    Tracer tracer(target.pid());
+    HookedTarget tracer(target.pid());
     const auto installed = install_exact(tracer);
     REQUIRE_MESSAGE(installed.has_value(), why(installed));
     check_made(target, **installed, "make");
@@ -88,7 +88,7 @@ TEST_CASE("a program is traced if one thread is under a filter, and refused if a
     LiveTarget target(kSandboxed);
     REQUIRE(target.ask(rules).at("bad") == 0);
     const Traces before = lasting_traces(target);
-    Tracer tracer(target.pid());
+    HookedTarget tracer(target.pid());
     const auto installed = install_exact(tracer);
     CHECK(installed.has_value() == (rules != "all"));
     std::string reason;

@@ -71,7 +71,7 @@ bool has_kcmp() {
 TEST_CASE("a program that the loader has not relocated yet has the same entries to hook") {
   if (!is_target_built(kAllocating)) return;
   LiveTarget target(kAllocating, {"1"});
-  Tracer tracer(target.pid());
+  HookedTarget tracer(target.pid());
   const auto collector = trace::find_collector(tracer.opened).value();
   const auto modules = tracer.opened.modules.all();
   const auto module = std::ranges::find_if(
@@ -127,7 +127,7 @@ TEST_CASE("code that a process which is not stopped may run stays until that pro
   LiveTarget target(kAllocating, {"2", "free"});
   REQUIRE(is_working(target));
   const Traces before = lasting_traces(target);
-  Tracer tracer(target.pid());
+  HookedTarget tracer(target.pid());
   auto installed = tracer.install();
   REQUIRE(installed);
   target.ask("share");

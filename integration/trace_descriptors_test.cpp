@@ -72,7 +72,7 @@ TEST_CASE("a file that replaces a trace's memory in a shared descriptor table is
   const TemporaryDirectory directory;
   const Unchanged file(directory.file("secret"));
   LiveTarget target(kAllocating, {"1", "free", "swap=" + file.path});
-  Tracer tracer(target.pid());
+  HookedTarget tracer(target.pid());
   Replaced control(*tracer.control, target.pid(), file.path);
   const auto installed =
       trace::Installation::make(*tracer.opened.process, control, tracer.hooks, {});
@@ -90,7 +90,7 @@ TEST_CASE("a constantly changing descriptor table at worst makes a trace fail wi
   const TemporaryDirectory directory;
   const Unchanged file(directory.file("secret"));
   LiveTarget target(kAllocating, {"1", "free", "swap=" + file.path});
-  Tracer tracer(target.pid());
+  HookedTarget tracer(target.pid());
   for (int i = 0; i < rounds(5, 300); ++i) {
     const auto installed = tracer.install();
     file.check();

@@ -28,7 +28,7 @@ bool has_tracer(pid_t pid) {
 }
 
 // Puts a recorder into the target and is killed.
-void trace_and_die(Tracer& tracer) {
+void trace_and_die(HookedTarget& tracer) {
   const pid_t tool = fork();
   if (tool == 0) {
     const auto control = PtraceControl::open(*tracer.opened.process);
@@ -91,7 +91,7 @@ TEST_CASE("any report that stops the process removes the recorder of a killed ru
   LiveTarget target(kAllocating, {"1", "free"});
   REQUIRE(is_working(target));
   const Traces before = lasting_traces(target);
-  Tracer tracer(target.pid());
+  HookedTarget tracer(target.pid());
   trace_and_die(tracer);
   REQUIRE(has_tracer(target.pid()));
   const ToolRun run = run_tool({"-q", "--count", fmt::format("{}", target.pid())});
@@ -107,7 +107,7 @@ TEST_CASE("any report that stops the process removes the recorder of a killed ru
 TEST_CASE("another report leaves the recorder of a live run in place") {
   if (!is_target_built(kAllocating)) return;
   LiveTarget target(kAllocating, {"1", "free"});
-  Tracer tracer(target.pid());
+  HookedTarget tracer(target.pid());
   const auto installed = tracer.install();
   REQUIRE(installed);
   const ToolRun run = run_tool({"-q", "--count", fmt::format("{}", target.pid())});
@@ -121,7 +121,7 @@ TEST_CASE("a recorder whose named reader does not read it was left by a killed r
   if (!is_target_built(kAllocating)) return;
   LiveTarget target(kAllocating, {"1", "free"});
   REQUIRE(is_working(target));
-  Tracer tracer(target.pid());
+  HookedTarget tracer(target.pid());
   trace_and_die(tracer);
   const auto map = tracer.opened.process->maps().value();
   const auto remains = trace::find_mapped(map, tracer.control->memory());

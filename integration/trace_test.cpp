@@ -137,7 +137,7 @@ TEST_CASE("a process is unharmed and unchanged after many traces") {
   LiveTarget target(kTarget, {"3", "free"});
   REQUIRE(is_working(target));
   const Traces before = lasting_traces(target);
-  Tracer tracer(target.pid());
+  HookedTarget tracer(target.pid());
   const int times = rounds(15, 100);
   int left = 0;
   for (int i = 0; i < times; ++i) {
@@ -156,7 +156,7 @@ TEST_CASE("a process is unharmed and unchanged after many traces") {
 TEST_CASE("a second trace of a process is refused while the first lasts") {
   if (!is_target_built(kTarget)) return;
   LiveTarget target(kTarget, {"1", "free"});
-  Tracer tracer(target.pid());
+  HookedTarget tracer(target.pid());
   const auto first = tracer.install();
   REQUIRE(first);
   const auto second = tracer.install();
@@ -171,7 +171,7 @@ TEST_CASE("a tracer that is killed at any step harms nothing, and the next one c
   LiveTarget target(kTarget, {"2", "free"});
   REQUIRE(is_working(target));
   const Traces before = lasting_traces(target);
-  Tracer tracer(target.pid());
+  HookedTarget tracer(target.pid());
   int deaths = 0;
   const int stride = rounds(13, 1);
   for (int steps = 1; dies_at(tracer, steps); steps += stride) {
@@ -230,7 +230,7 @@ TEST_CASE("a trace that cannot open its own memory leaves no descriptor in the p
   LiveTarget target(kTarget, {"1", "free"});
   REQUIRE(is_working(target));
   const Traces before = lasting_traces(target);
-  Tracer tracer(target.pid());
+  HookedTarget tracer(target.pid());
   REQUIRE(getrlimit(RLIMIT_NOFILE, &usual_limit) == 0);
   struct sigaction usual {};
   struct sigaction again {};
@@ -254,7 +254,7 @@ TEST_CASE("a process under a seccomp filter is not traced") {
   constexpr const char* kNeverMade = "999";  // the number of a system call
   LiveTarget target("filtered", {kNeverMade, "--", target_path(kTarget), "1", "free"});
   const Traces before = lasting_traces(target);
-  Tracer tracer(target.pid());
+  HookedTarget tracer(target.pid());
   const auto installed = tracer.install();
   REQUIRE(!installed);
   INFO(installed.error().message());

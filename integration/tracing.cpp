@@ -133,23 +133,23 @@ Traces lasting_traces(LiveTarget& target) {
   return traces;
 }
 
-Tracer::Tracer(pid_t pid)
+HookedTarget::HookedTarget(pid_t pid)
     : opened(snapshot::Opened::open(Request{.pid = pid}).value()),
       control(PtraceControl::open(*opened.process).value()),
       hooks(trace::find_hooks(opened.modules, trace::find_collector(opened).value(), opened.memory)
                 .value()
                 .hooks) {}
 
-Tracer::Tracer(pid_t pid, const snapshot::HeapChoice& heap)
+HookedTarget::HookedTarget(pid_t pid, const snapshot::HeapChoice& heap)
     : opened(snapshot::Opened::open(Request{.pid = pid}).value()),
       control(PtraceControl::open(*opened.process).value()),
       hooks(trace::prepare(Request{.pid = pid}, heap).value().found.hooks) {}
 
-Result<std::unique_ptr<trace::Installation>> Tracer::install() {
+Result<std::unique_ptr<trace::Installation>> HookedTarget::install() {
   return trace::Installation::make(*opened.process, *control, hooks, {});
 }
 
-bool dies_at(Tracer& tracer, int steps) {
+bool dies_at(HookedTarget& tracer, int steps) {
   const pid_t tool = fork();
   if (tool == 0) {
     const auto real = PtraceControl::open(*tracer.opened.process);

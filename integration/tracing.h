@@ -51,10 +51,10 @@ TracedRounds trace_rounds(LiveTarget& target, std::uint64_t every, long count, b
 // the time.
 Traces lasting_traces(LiveTarget& target);
 
-// The hooks of a target, and what is needed to put them in.
-struct Tracer {
-  explicit Tracer(pid_t pid);
-  Tracer(pid_t pid, const snapshot::HeapChoice& heap);
+// A target with its hooks, and what is needed to put them in.
+struct HookedTarget {
+  explicit HookedTarget(pid_t pid);
+  HookedTarget(pid_t pid, const snapshot::HeapChoice& heap);
   Result<std::unique_ptr<trace::Installation>> install();
 
   snapshot::Opened opened;
@@ -64,7 +64,7 @@ struct Tracer {
 
 // Traces the target in a process that kills itself after so many steps that change the target. True
 // if it was killed, false if it came to its end before.
-bool dies_at(Tracer& tracer, int steps);
+bool dies_at(HookedTarget& tracer, int steps);
 
 // How many of a process's descriptors refer to a file with `name` in its name.
 std::ptrdiff_t open_files(pid_t pid, std::string_view name);
