@@ -160,8 +160,9 @@ Result<std::vector<MallocEntry>> find_in_musl(snapshot::Opened& target,
   const std::string name = musl.module(target.modules);
   const auto library =
       std::ranges::find_if(all, [&](const Module& module) { return module.name() == name; });
-  if (name.empty() || library == all.end()) return no_symbols();
-  HA_TRY(check_use(target, request, &*library, musl.kind()));
+  const bool has_library = !name.empty() && library != all.end();
+  HA_TRY(check_use(target, request, has_library ? &*library : nullptr, musl.kind()));
+  if (!has_library) return no_symbols();
   return find_musl(*library, target.memory);
 }
 

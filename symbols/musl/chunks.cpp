@@ -51,16 +51,18 @@ Bin look_at_bin(const Words& words, RemoteAddr bins, unsigned number) {
   return is_right ? Bin::Full : Bin::Wrong;
 }
 
-// A thread may have been stopped while it changed one of them.
-bool are_bins(const Words& words, RemoteAddr bins) {
-  unsigned wrong = 0;
-  unsigned used = 0;
+// Each thread may have been stopped while it changed one of them.
+bool are_bins(const Words& words, RemoteAddr bins, std::size_t threads) {
+  const std::size_t most_wrong = std::clamp<std::size_t>(threads, 2, kBins / 4);
+  std::size_t wrong = 0;
+  std::size_t used = 0;
   const std::uint64_t full = words.at_or_zero(bins - 8);
   for (unsigned i = 0; i < kBins; ++i) {
     const Bin bin = look_at_bin(words, bins, i);
     if (bin != Bin::Unused) ++used;
     const bool is_marked = (full >> i & 1) != 0;
-    if ((bin == Bin::Wrong || is_marked != (bin == Bin::Full)) && ++wrong > 2) return false;
+    if ((bin == Bin::Wrong || is_marked != (bin == Bin::Full)) && ++wrong > most_wrong)
+      return false;
   }
   return used > wrong;
 }
@@ -213,7 +215,9 @@ void sort_disjoint(std::vector<Chunk>& chunks) {
 
 }  // namespace
 
-std::optional<RemoteAddr> find_bins(const Words& words, std::span<const Range> data) {
+std::optional<RemoteAddr> find_bins(const Words& words,
+                                    std::span<const Range> data,
+                                    std::size_t threads) {
   for (const Range& range : data) {
     RemoteAddr at{(range.start.value + 7) & ~std::uint64_t{7}};
     while (at + 16 <= range.end()) {
@@ -229,7 +233,7 @@ std::optional<RemoteAddr> find_bins(const Words& words, std::span<const Range> d
           (first % kSizeUnit == kHeader && words.at(RemoteAddr{first} + kPrevious) == bin.value);
       for (unsigned i = 0; is_used && i < kBins; ++i) {
         const RemoteAddr bins = at - 8 - i * kBinBytes;
-        if (are_bins(words, bins)) return bins;
+        if (are_bins(words, bins, threads)) return bins;
       }
       at = at + 8;
     }

@@ -44,8 +44,11 @@ struct Chunks {
   std::uint64_t mapped_bytes = 0;  // of mappings
 };
 
-// The address of the first bin; none if there are no bins that were ever used.
-std::optional<RemoteAddr> find_bins(const glibc::Words& words, std::span<const Range> data);
+// The address of the first bin; none if there are no bins that were ever used. `threads` may each
+// be changing a bin.
+std::optional<RemoteAddr> find_bins(const glibc::Words& words,
+                                    std::span<const Range> data,
+                                    std::size_t threads);
 
 inline constexpr std::uint64_t kBinsBytes = 64 * 24;
 

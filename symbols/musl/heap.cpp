@@ -123,7 +123,7 @@ Heap read_chunks(const Words& words, RemoteAddr bins, const Places& places) {
 Result<Heap> read_any(const Words& words, const Places& places) {
   const std::vector<Context> contexts = find_contexts(words, places.module_data);
   if (!contexts.empty()) return read_groups(words, contexts, places.threads);
-  if (const auto bins = find_bins(words, places.module_data)) {
+  if (const auto bins = find_bins(words, places.module_data, places.threads)) {
     return read_chunks(words, *bins, places);
   }
   return Error{ErrorKind::Unsupported, "the process does not use musl's malloc"};
@@ -140,7 +140,7 @@ Result<Heap> read_heap(const Capture& capture, const Places& places) {
 
 bool has_heap(const MemoryReader& memory, std::span<const Range> module_data) {
   const Words words(memory);
-  return !find_contexts(words, module_data).empty() || find_bins(words, module_data);
+  return !find_contexts(words, module_data).empty() || find_bins(words, module_data, 1);
 }
 
 }  // namespace heapattach::musl

@@ -10,6 +10,7 @@
 #include "symbols/heap/by_hand.h"
 #include "symbols/heap/ranges.h"
 #include "symbols/malloc/allocators.h"
+#include "symbols/musl/undecided.h"
 
 namespace heapattach::musl {
 
@@ -30,9 +31,11 @@ const Module* find_library(const Modules& modules) {
   return nullptr;
 }
 
-bool has_shared_glibc(const Modules& modules) {
+// Whether glibc is a library of the process, or part of the program and known by a symbol.
+bool has_glibc(const Modules& modules) {
   return std::any_of(modules.all().begin(), modules.all().end(), [](const Module& module) {
-    return module.name() == "libc.so.6" || module.name().starts_with("libc-2.");
+    return module.name() == "libc.so.6" || module.name().starts_with("libc-2.") ||
+           module.find_symbol("__libc_memalign").has_value();
   });
 }
 
@@ -123,11 +126,11 @@ heap::LiveSet Source::mark(heap::Heap& heap,
 
 Result<std::unique_ptr<heap::Source>> find_heap(const heap::Surroundings& target) {
   HA_TRY(glibc::check_allocator(target.modules));
-  const bool is_musl =
-      !has_shared_glibc(target.modules) && (find_library(target.modules) != nullptr ||
-                                            has_heap(target.memory, heap::data_of(target.modules)));
-  if (!is_musl) return no_musl();
-  return std::unique_ptr<heap::Source>(std::make_unique<Source>());
+  if (has_glibc(target.modules)) return no_musl();
+  const bool is_musl = find_library(target.modules) != nullptr ||
+                       has_heap(target.memory, heap::data_of(target.modules));
+  if (is_musl) return std::unique_ptr<heap::Source>(std::make_unique<Source>());
+  return std::unique_ptr<heap::Source>(std::make_unique<Undecided>());
 }
 
 }  // namespace heapattach::musl

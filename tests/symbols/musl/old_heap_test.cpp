@@ -97,6 +97,19 @@ TEST_CASE("free chunks and bins of musl's older malloc must be the same") {
   }
 }
 
+TEST_CASE("each thread may be changing a bin of musl's older malloc") {
+  FakeOldMuslHeap fake;
+  for (std::uint64_t bytes = 0x40; bytes < 0x40 + 6 * 0x20; bytes += 0x20) {
+    fake.add_free(bytes);
+    fake.add(0x20);
+  }
+  REQUIRE(fake.read()->problems.empty());
+  constexpr RemoteAddr kMarks = FakeOldMuslHeap::kBins - 8;
+  fake.poke(kMarks, fake.peek(kMarks) ^ 0x1e);  // of four bins
+  CHECK(fake.read_again(4)->problems.empty());
+  CHECK_FALSE(fake.read_again(3).has_value());
+}
+
 TEST_CASE(
     "data of musl's older malloc that anyone may have written gives disjoint blocks, or none") {
   std::uint64_t state = 1;
