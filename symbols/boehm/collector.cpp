@@ -296,7 +296,8 @@ Result<Collector> find_by_structure(const Modules& modules,
                                     const MemoryReader& memory,
                                     const MemoryMap& map) {
   for (const Module* module : likely_modules(modules)) {
-    const auto layout = search_structure(*module, memory, map);
+    auto layout = search_structure(*module, memory, map);
+    if (!layout && layout.error().kind == ErrorKind::Malformed) return std::move(layout).error();
     if (!layout) continue;
     Collector collector;
     collector.module = module->name();

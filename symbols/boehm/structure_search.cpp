@@ -28,6 +28,7 @@ namespace {
 
 constexpr std::uint64_t kMostDataBytes = std::uint64_t{256} << 20;
 constexpr int kLongestChain = 64;
+constexpr std::size_t kMostInChange = 16;  // slots of the index, of 2048
 constexpr std::uint64_t kBottomIndexBytes = 0x2020;
 
 // A module's writable data as read.
@@ -100,6 +101,7 @@ class Search {
       auto layout = layout_at(data, first, word);
       if (layout || layout.error().kind == ErrorKind::Gone) return layout;
     }
+    if (is_in_change_) return Error{ErrorKind::Malformed, "the block index is in change"};
     return Error{ErrorKind::Unsupported, "no block index"};
   }
 
@@ -131,21 +133,26 @@ class Search {
            std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
   }
 
-  Result<Layout> layout_at(const Data& data, std::size_t first, std::uint64_t bottom) const {
+  // Whether nearly all slots have what a slot of an index has. All have, unless the program was
+  // about to change some, or has mapped memory since the map was read.
+  static bool is_index(std::size_t wrong) { return wrong <= kMostInChange; }
+
+  Result<Layout> layout_at(const Data& data, std::size_t first, std::uint64_t bottom) {
     const std::size_t count = default_.top_mask + 1;
     if (data.words.size() - first < count) {
       return Error{ErrorKind::Malformed, "the data ends before the index"};
     }
     const auto all_nils = end_of_chain(bottom);
     if (!all_nils) return Error{ErrorKind::Malformed, "the chain has no end"};
-    for (std::size_t slot = 0; slot < count; ++slot) {
+    std::size_t wrong = 0;
+    for (std::size_t slot = 0; slot < count && is_index(wrong); ++slot) {
       const std::uint64_t word = data.words[first + slot];
       if (RemoteAddr{word} == *all_nils) continue;
       const auto key = anonymous_.contains(word) ? key_of(word) : std::nullopt;
-      if (!key || (*key & default_.top_mask) != slot) {
-        return Error{ErrorKind::Malformed, "a slot holds no index of its own"};
-      }
+      if (!key || (*key & default_.top_mask) != slot) ++wrong;
     }
+    is_in_change_ = is_in_change_ || is_index(wrong);
+    if (wrong != 0) return Error{ErrorKind::Malformed, "a slot holds no index of its own"};
     Layout layout;
     layout.source = Layout::Source::Structure;
     layout.top_index = data.start + first * kWordBytes;
@@ -171,6 +178,7 @@ class Search {
   AnonymousMemory anonymous_;
   const Layout default_;
   std::set<std::size_t> tried_;  // offsets in the data where the index does not begin
+  bool is_in_change_ = false;
 };
 
 constexpr std::size_t kFirstKinds = 4;
@@ -201,7 +209,8 @@ Result<Layout> search_structure(const Module& module,
                                 const MemoryMap& map) {
   Search search(memory, map);
   for (const Data& data : read_data(module, memory)) {
-    if (auto layout = search.in(data)) return layout;
+    auto layout = search.in(data);
+    if (layout || layout.error().kind == ErrorKind::Malformed) return layout;
   }
   return Error{ErrorKind::Unsupported,
                fmt::format("the data of {} contains no block index", module.name())};

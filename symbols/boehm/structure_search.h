@@ -11,7 +11,8 @@ namespace heapattach::boehm {
 
 // Finds the block index of a collector without symbols, such as a static libgc in a stripped
 // program, by its structure in the module's writable data (see structure_search.cpp). The result
-// has passed check_layout(). Unsupported if nothing has that structure.
+// has passed check_layout(). Unsupported if nothing has that structure; Malformed if something has
+// nearly that, because the process runs: `map` may be too old.
 Result<Layout> search_structure(const Module& module,
                                 const MemoryReader& memory,
                                 const MemoryMap& map);

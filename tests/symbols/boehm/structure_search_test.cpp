@@ -72,6 +72,20 @@ TEST_CASE("data that only resembles a block index is not found") {
   CHECK_FALSE(search_structure(program, heap.memory(), heap.map()));
 }
 
+TEST_CASE("a block index with a few slots that do not fit may fit at the next look") {
+  SmallHeap heap;
+  const Module program = program_with_data({kData, 2048 * 8});
+  const auto kind_with_wrong_slots = [&](std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) heap.put(kData + (2047 - i) * 8, kData);
+    const auto found = search_structure(program, heap.memory(), heap.map());
+    REQUIRE_FALSE(found);
+    return found.error().kind;
+  };
+  CHECK(kind_with_wrong_slots(1) == ErrorKind::Malformed);
+  CHECK(kind_with_wrong_slots(16) == ErrorKind::Malformed);
+  CHECK(kind_with_wrong_slots(17) == ErrorKind::Unsupported);
+}
+
 TEST_CASE("a collector without symbols is found, and its unknown facts are none") {
   SmallHeap heap;
   std::vector<Module> modules;
