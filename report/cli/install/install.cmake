@@ -27,7 +27,8 @@ add_custom_target(heapattach_man ALL DEPENDS ${packed_files})
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE
   ${CMAKE_CURRENT_LIST_DIR}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/heapattach-serve.service DESTINATION lib/systemd/system)
-install(PROGRAMS ${PROJECT_SOURCE_DIR}/integration/ci/heapattach-watchdog TYPE BIN)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/integration/ci/heapattach-watchdog
+  ${PROJECT_SOURCE_DIR}/integration/containers/kubectl-heapattach TYPE BIN)
 add_custom_target(heapattach_completions)
 function(install_completion shell name destination)
   set(file ${CMAKE_CURRENT_BINARY_DIR}/completions/${name})
