@@ -4,9 +4,11 @@
 #include <cerrno>
 
 #include <fmt/format.h>
+#include <linux/seccomp.h>
 #include <sys/syscall.h>
 
 #include "attach/arch/system_calls.h"
+#include "attach/process/process_status.h"
 #include "attach/stop/rewind.h"
 #include "inject/arch/stub.h"
 
@@ -22,6 +24,24 @@ constexpr std::uint64_t kSignalXcpu = std::uint64_t{1} << 23;  // SIGXCPU is 24
 constexpr std::uint64_t kFaults = std::uint64_t{1} << 3 | std::uint64_t{1} << 5 |
                                   std::uint64_t{1} << 6 | std::uint64_t{1} << 7 |
                                   std::uint64_t{1} << 10;
+
+// All system calls that a borrowed thread, or the clone that it makes, ever makes for us. If one of
+// the first fails, we say so; the others take the thread back to where it was, and keep the clone
+// away from the target's files.
+constexpr long kCalls[] = {SYS_clone,        SYS_wait4, SYS_mmap,   SYS_munmap, SYS_madvise,
+                           SYS_memfd_create, SYS_close, SYS_getpid, SYS_prctl,  SYS_nanosleep};
+constexpr long kCallsThatMustRun[] = {SYS_rt_sigprocmask, SYS_restart_syscall, SYS_close_range,
+                                      SYS_exit_group};
+
+Filters filters_of(RemoteControl& control, const ProcessStatus& status, pid_t tid) {
+  if (status.seccomp_mode == SECCOMP_MODE_DISABLED) return Filters::None;
+  if (status.seccomp_mode == SECCOMP_MODE_STRICT) return Filters::MayHarm;
+  const auto calls = control.filter_effect(tid, kCalls);
+  const auto must_run = control.filter_effect(tid, kCallsThatMustRun);
+  if (!calls || !must_run) return Filters::Unknown;
+  const bool is_harmless = *calls <= FilterEffect::MayFail && *must_run == FilterEffect::Runs;
+  return is_harmless ? Filters::Harmless : Filters::MayHarm;
+}
 
 bool is_in_call(const RawRegisters& registers) {
   return call_number(registers).has_value();
@@ -41,7 +61,7 @@ Result<Candidate> look_at(RemoteControl& control,
   seen.registers = HA_TRY(control.registers(tid));
   seen.mask = HA_TRY(control.signal_mask(tid));
   const auto status = HA_TRY(process.thread_status(tid));
-  seen.is_filtered = status.seccomp_mode != 0;
+  seen.filters = filters_of(control, status, tid);
   // If the kernel cannot report this, our call will reveal it without harm (injection.cpp).
   seen.is_dispatched = HA_TRY(control.call_dispatch(tid)) == CallDispatch::On;
   seen.has_stack = has_stack(map, stack_pointer(seen.registers));
@@ -88,9 +108,12 @@ bool is_after_syscall(const MemoryReader& memory, RemoteAddr at) {
 std::optional<std::string_view> objection_to(const Candidate& candidate) {
   const RawRegisters& at = candidate.registers;
   if (!runs_64_bit_code(at)) return "it runs 32-bit code";
-  if (candidate.is_filtered) {
-    return "a seccomp filter applies to it, which may kill it for a system call that heapattach "
-           "makes";
+  switch (candidate.filters) {
+    case Filters::None:
+    case Filters::Harmless: break;
+    case Filters::MayHarm:
+      return "its seccomp filter may kill it for a system call that heapattach makes";
+    case Filters::Unknown: return kUnreadableFilter;
   }
   if (candidate.is_dispatched) return kDispatchedCalls;
   if (is_single_stepping(at)) return "it single-steps itself";
@@ -125,6 +148,9 @@ int reluctance_to(const Candidate& candidate) {
 std::optional<std::string_view> objection_in_place(const Candidate& candidate) {
   if (const auto objection = objection_to(candidate)) return objection;
   if (candidate.sequence->is_inside) return "it is in a restartable sequence";
+  if (candidate.filters != Filters::None) {
+    return "a seccomp filter applies to it, which may kill it for what the function does";
+  }
   // A blocked fault costs the process its handler, if not its life.
   if ((candidate.mask & kFaults) != 0) return "it blocks the signals that a crash sends";
   const RawRegisters& at = candidate.registers;
@@ -166,7 +192,7 @@ Result<Borrowed> choose_thread(RemoteControl& control,
       continue;
     }
     if (const auto objection = objection_to(*seen)) {
-      all_filtered = all_filtered && seen->is_filtered;
+      all_filtered = all_filtered && seen->filters > Filters::Harmless;
       why = fmt::format("thread {}: {}", tid, *objection);
     } else if (!best || reluctance_to(*seen) < reluctance_to(*best)) {
       best = *seen;

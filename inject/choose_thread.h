@@ -10,12 +10,26 @@
 
 namespace heapattach {
 
+inline constexpr std::string_view kUnreadableFilter =
+    "a seccomp filter, as of a container, may kill it for a system call that heapattach makes; "
+    "only "
+    "root with CAP_SYS_ADMIN, outside of the container, can read the filter and see that it does "
+    "not";
+
+// What the seccomp filters of a thread do about the calls that it would make for us.
+enum class Filters : std::uint8_t {
+  None,
+  Harmless,  // they let the calls run, or fail where that does no harm
+  MayHarm,
+  Unknown,  // we may not read them
+};
+
 // Facts about a stopped thread that might be borrowed.
 struct Candidate {
   pid_t tid = 0;
   RawRegisters registers{};
-  std::uint64_t mask = 0;             // of blocked signals
-  bool is_filtered = false;           // seccomp
+  std::uint64_t mask = 0;  // of blocked signals
+  Filters filters = Filters::None;
   bool is_dispatched = false;         // its system calls go to the program (CallDispatch)
   bool has_stack = true;              // memory below its stack pointer is mapped and writable
   bool is_after_syscall = true;       // the instruction before it makes system calls
@@ -39,8 +53,8 @@ struct Candidate {
 Result<Borrowed> borrow_in_place(
     RemoteControl& control, const Process& process, const MemoryMap& map, pid_t tid, bool rewind);
 
-// Borrows the most suitable of the stopped threads `tids`. Denied if all of them have seccomp
-// filters, Unsupported if none is suitable; the message gives the reason. `rewind` as in
+// Borrows the most suitable of the stopped threads `tids`. Denied if seccomp filters
+// forbid all of them, Unsupported if none is suitable; the message gives the reason. `rewind` as in
 // FreezeOptions.
 Result<Borrowed> choose_thread(RemoteControl& control,
                                const Process& process,

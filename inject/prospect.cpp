@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "attach/process/permission.h"
 #include "inject/arch/stub.h"
+#include "inject/choose_thread.h"
 #include "inject/headroom.h"
 #include "inject/padding.h"
 
@@ -28,10 +30,7 @@ std::optional<std::string> clone_obstacle(const Process& process,
   const auto facts = clone_facts(process);
   if (!facts) return facts.error().message();
   if (auto obstacle = obstacle_to_clone(*facts, longest)) return obstacle;
-  if (all_are_filtered(process)) {
-    return "a seccomp filter applies to every thread, which may kill it for a call that it never "
-           "makes";
-  }
+  if (!may_read_filters() && all_are_filtered(process)) return std::string(kUnreadableFilter);
   if (!find_padding(map, memory, Stub::size_bytes())) {
     return "there is no padding after its code for the instructions of a clone";
   }

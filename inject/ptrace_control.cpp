@@ -52,6 +52,7 @@ struct DispatchAnswer {
   std::uint64_t bytes = 0;
 };
 constexpr auto kGetDispatch = static_cast<__ptrace_request>(0x4211);
+constexpr auto kGetFilter = static_cast<__ptrace_request>(0x420c);  // since Linux 4.4
 
 RemoteStop::Kind kind_of(int status) {
   using Kind = RemoteStop::Kind;
@@ -132,6 +133,22 @@ Result<CallDispatch> PtraceControl::call_dispatch(pid_t tid) {
     return os_error("asking whether its system calls are dispatched", failure);
   }
   return found.mode == 0 ? CallDispatch::Off : CallDispatch::On;
+}
+
+Result<FilterEffect> PtraceControl::filter_effect(pid_t tid, std::span<const long> calls) {
+  FilterEffect worst = FilterEffect::Runs;
+  std::vector<sock_filter> filter(BPF_MAXINSNS);
+  for (std::uintptr_t number = 0;; ++number) {
+    const long instructions = ptrace(kGetFilter, tid, ptrace_word(number), filter.data());
+    if (instructions < 0) {
+      const int failure = errno;
+      if (failure == ENOENT) return worst;  // that was all of them
+      // EACCES: it takes CAP_SYS_ADMIN, and no filter of our own. EIO: the kernel cannot answer.
+      return Error{ErrorKind::Denied, "its seccomp filter cannot be read", failure};
+    }
+    const std::span<const sock_filter> found(filter.data(), static_cast<std::size_t>(instructions));
+    for (const long call : calls) worst = std::max(worst, effect_of(found, call));
+  }
 }
 
 Result<std::vector<std::byte>> PtraceControl::extended_state(pid_t tid) {

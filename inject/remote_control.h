@@ -9,6 +9,7 @@
 
 #include "attach/arch/registers.h"
 #include "attach/memory/memory_reader.h"
+#include "attach/sandbox/filter_effect.h"
 #include "inject/way_back.h"
 
 namespace heapattach {
@@ -56,6 +57,9 @@ class RemoteControl {
   virtual Result<void> set_signal_mask(pid_t tid, std::uint64_t mask) = 0;
   virtual Result<RseqConfiguration> rseq(pid_t tid) = 0;
   virtual Result<CallDispatch> call_dispatch(pid_t tid) = 0;
+  // The worst that the thread's seccomp filters may do about any of these calls. Denied if we may
+  // not read its filters.
+  virtual Result<FilterEffect> filter_effect(pid_t tid, std::span<const long> calls) = 0;
   // All registers beyond the general ones, in the format of the instruction xrstor.
   virtual Result<std::vector<std::byte>> extended_state(pid_t tid) = 0;
   virtual Result<void> set_extended_state(pid_t tid, std::span<const std::byte> values) = 0;

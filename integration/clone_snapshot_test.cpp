@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 #include <simdjson.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "integration/cloning.h"
@@ -126,8 +127,8 @@ TEST_CASE("if no clone is possible, clone reports why and auto freezes") {
     print_skip("the collector's library is not installed");
     return;
   }
-  // Any filter will do.
-  LiveTarget target("filtered", {"101", "--", target_path("still"), "5000"});
+  LiveTarget target("filtered",
+                    {"kill", std::to_string(SYS_wait4), "--", target_path("still"), "5000"});
   const std::string pid = std::to_string(target.pid());
   const ToolRun refused = run_tool({"--count", "--snapshot", "clone", pid});
   CHECK(refused.status == 4);

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -249,16 +250,34 @@ TEST_CASE("a trace that cannot open its own memory leaves no descriptor in the p
   CHECK(is_working(target));
 }
 
-TEST_CASE("a process under a seccomp filter is not traced") {
+TEST_CASE("a process is not traced if its seccomp filter may kill it") {
   if (!is_target_built("filtered") || !is_target_built(kTarget)) return;
-  constexpr const char* kNeverMade = "999";  // the number of a system call
-  LiveTarget target("filtered", {kNeverMade, "--", target_path(kTarget), "1", "free"});
+  LiveTarget target("filtered", {"kill", std::to_string(SYS_memfd_create), "--",
+                                 target_path(kTarget), "1", "free"});
   const Traces before = lasting_traces(target);
   HookedTarget tracer(target.pid());
   const auto installed = tracer.install();
   REQUIRE(!installed);
   INFO(installed.error().message());
   CHECK(installed.error().message().find("seccomp") != std::string::npos);
+  CHECK(difference(before, lasting_traces(target)) == "");
+  CHECK(is_working(target));
+}
+
+TEST_CASE("a process under a filter that kills for nothing, as a container's, is traced") {
+  if (::geteuid() != 0) return print_skip("needs root, to read a filter");
+  if (!is_target_built("filtered") || !is_target_built(kTarget)) return;
+  LiveTarget target("filtered", {std::to_string(SYS_mount), std::to_string(SYS_setns), "--",
+                                 target_path(kTarget), "1", "free"});
+  const Traces before = lasting_traces(target);
+  {
+    HookedTarget tracer(target.pid());
+    const auto installed = tracer.install();
+    REQUIRE_MESSAGE(installed.has_value(), why(installed));
+    const auto removed = (*installed)->leave();
+    REQUIRE_MESSAGE(removed.has_value(), why(removed));
+    CHECK(removed->is_whole);
+  }
   CHECK(difference(before, lasting_traces(target)) == "");
   CHECK(is_working(target));
 }

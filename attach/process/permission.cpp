@@ -14,6 +14,7 @@ namespace heapattach {
 namespace {
 
 constexpr unsigned kCapSysPtrace = 19;
+constexpr unsigned kCapSysAdmin = 21;
 
 std::optional<int> read_yama_scope() {
   const auto file = Fd::open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY);
@@ -26,15 +27,21 @@ std::optional<int> read_yama_scope() {
   return scope;
 }
 
+// The inode of the first one, PROC_USER_INIT_INO of linux/proc_ns.h.
+constexpr ino_t kFirstUserNamespace = 0xEFFFFFFD;
+
+bool is_in_first_user_namespace() {
+  struct stat ours {};
+  return stat("/proc/self/ns/user", &ours) == 0 && ours.st_ino == kFirstUserNamespace;
+}
+
 bool shares_user_namespace(const Process& process) {
   struct stat ours {};
   struct stat theirs {};
   if (stat("/proc/self/ns/user", &ours) != 0) return true;
   // If we may not trace a process, we may not read its namespaces either. With a capability in the
   // first namespace we may, in whichever namespace the target is. So if reading fails in another
-  // namespace, the target is not in it. (The inode of the first one is PROC_USER_INIT_INO,
-  // linux/proc_ns.h.)
-  constexpr ino_t kFirstUserNamespace = 0xEFFFFFFD;
+  // namespace, the target is not in it.
   if (fstatat(process.directory().get(), "ns/user", &theirs, 0) != 0) {
     return ours.st_ino == kFirstUserNamespace;
   }
@@ -161,6 +168,12 @@ Result<void> check_may_trace(const Process& process) {
   // ESRCH, because nobody here traces it, unless a filter refuses the call itself.
   if (ptrace(PTRACE_INTERRUPT, process.pid(), nullptr, nullptr) == 0 || errno != EPERM) return {};
   return explain_denied(access_facts(process));
+}
+
+bool may_read_filters() {
+  const ProcessStatus ours = own_status();
+  const bool is_admin = (ours.effective_capabilities >> kCapSysAdmin & 1) != 0;
+  return is_admin && ours.seccomp_mode == 0 && is_in_first_user_namespace();
 }
 
 }  // namespace heapattach

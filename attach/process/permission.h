@@ -37,4 +37,8 @@ struct AccessFacts {
 // The kernel applies the same check to opening the process's memory as to tracing it.
 Result<void> check_may_trace(const Process& process);
 
+// Whether we may read the seccomp filters of other processes. It takes CAP_SYS_ADMIN outside of
+// containers, and no filter of our own.
+[[nodiscard]] bool may_read_filters();
+
 }  // namespace heapattach

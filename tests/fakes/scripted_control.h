@@ -71,6 +71,9 @@ class ScriptedControl final : public RemoteControl {
   }
   Result<RseqConfiguration> rseq(pid_t) override { return RseqConfiguration{}; }
   Result<CallDispatch> call_dispatch(pid_t) override { return CallDispatch::Unknown; }
+  Result<FilterEffect> filter_effect(pid_t, std::span<const long>) override {
+    return FilterEffect::Runs;
+  }
   Result<std::vector<std::byte>> extended_state(pid_t) override {
     HA_TRY(step("extended state"));
     return extended;

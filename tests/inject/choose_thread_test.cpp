@@ -36,8 +36,11 @@ TEST_CASE("a thread is not borrowed if our call could harm it") {
   SUBCASE("32-bit code") {
     bad.registers.cs = 0x23;
   }
-  SUBCASE("a seccomp filter") {
-    bad.is_filtered = true;
+  SUBCASE("a seccomp filter that may kill it") {
+    bad.filters = Filters::MayHarm;
+  }
+  SUBCASE("a seccomp filter that we may not read") {
+    bad.filters = Filters::Unknown;
   }
   SUBCASE("system calls that go to the program") {
     bad.is_dispatched = true;
@@ -97,8 +100,13 @@ TEST_CASE("a function is called only on a thread that can continue afterwards") 
   SUBCASE("blocked faults") {
     bad.mask = ~std::uint64_t{0};
   }
+  SUBCASE("a seccomp filter that is harmless for our own calls") {
+    CHECK(!objection_to(bad));
+    bad.filters = Filters::Harmless;
+    CHECK(!objection_to(bad));
+  }
   SUBCASE("a thread that must not make any call of ours") {
-    bad.is_filtered = true;
+    bad.filters = Filters::MayHarm;
   }
   CHECK(objection_in_place(bad).has_value());
 }

@@ -1,0 +1,165 @@
+#include "attach/sandbox/filter_effect.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include <linux/seccomp.h>
+
+#include "attach/arch/system_calls.h"
+
+namespace heapattach {
+
+namespace {
+
+using Word = std::optional<std::uint32_t>;  // none: it depends on the call's arguments
+
+// The registers and the memory of the kernel's classic BPF.
+struct State {
+  Word a = 0;
+  Word x = 0;
+  std::array<Word, BPF_MEMWORDS> memory{};
+
+  // What holds on both of two paths that meet.
+  void join(const State& other) {
+    if (a != other.a) a.reset();
+    if (x != other.x) x.reset();
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      if (memory[i] != other.memory[i]) memory[i].reset();
+    }
+  }
+};
+
+FilterEffect effect_of_verdict(Word verdict) {
+  if (!verdict) return FilterEffect::MayHarm;
+  switch (*verdict & SECCOMP_RET_ACTION_FULL) {
+    case SECCOMP_RET_ALLOW:
+    case SECCOMP_RET_LOG: return FilterEffect::Runs;
+    case SECCOMP_RET_ERRNO: return FilterEffect::MayFail;
+    default: return FilterEffect::MayHarm;
+  }
+}
+
+Word calculated(unsigned operation, Word left, Word right) {
+  if (!left || (!right && operation != BPF_NEG)) return std::nullopt;
+  switch (operation) {
+    case BPF_ADD: return *left + *right;
+    case BPF_SUB: return *left - *right;
+    case BPF_MUL: return *left * *right;
+    case BPF_DIV: return *right == 0 ? Word() : *left / *right;
+    case BPF_MOD: return *right == 0 ? Word() : *left % *right;
+    case BPF_AND: return *left & *right;
+    case BPF_OR: return *left | *right;
+    case BPF_XOR: return *left ^ *right;
+    case BPF_LSH: return *right < 32 ? Word(*left << *right) : Word();
+    case BPF_RSH: return *right < 32 ? Word(*left >> *right) : Word();
+    case BPF_NEG: return ~*left + 1;
+    default: return std::nullopt;
+  }
+}
+
+// Whether a jump is taken; none if either is possible.
+std::optional<bool> is_taken(unsigned test, Word left, Word right) {
+  if (!left || !right) return std::nullopt;
+  switch (test) {
+    case BPF_JEQ: return *left == *right;
+    case BPF_JGT: return *left > *right;
+    case BPF_JGE: return *left >= *right;
+    case BPF_JSET: return (*left & *right) != 0;
+    default: return std::nullopt;
+  }
+}
+
+// Follows all paths at once, from the first instruction to the last: jumps go forward only, so all
+// paths to an instruction have been followed when its turn comes.
+class Follower {
+ public:
+  Follower(std::span<const sock_filter> filter, long number)
+      : filter_(filter), number_(static_cast<std::uint32_t>(number)), states_(filter.size()) {}
+
+  FilterEffect follow() {
+    if (filter_.empty()) return FilterEffect::MayHarm;
+    states_[0] = State();
+    for (std::size_t at = 0; at < filter_.size(); ++at) {
+      if (states_[at]) step(at, *states_[at]);
+    }
+    return worst_;
+  }
+
+ private:
+  void step(std::size_t at, State state) {
+    const sock_filter& code = filter_[at];
+    switch (BPF_CLASS(code.code)) {
+      case BPF_LD: state.a = loaded(code, state); break;
+      case BPF_LDX: state.x = loaded(code, state); break;
+      case BPF_ST: store(code, state, state.a); break;
+      case BPF_STX: store(code, state, state.x); break;
+      case BPF_ALU: state.a = calculated(BPF_OP(code.code), state.a, operand(code, state)); break;
+      case BPF_MISC:
+        if (BPF_MISCOP(code.code) == BPF_TAX)
+          state.x = state.a;
+        else
+          state.a = state.x;
+        break;
+      case BPF_JMP: return jump(at, code, state);
+      default: {  // BPF_RET
+        const Word verdict = BPF_RVAL(code.code) == BPF_A ? state.a : Word(code.k);
+        worst_ = std::max(worst_, effect_of_verdict(verdict));
+        return;
+      }
+    }
+    reach(at + 1, state);
+  }
+
+  void jump(std::size_t at, const sock_filter& code, const State& state) {
+    if (BPF_OP(code.code) == BPF_JA) return reach(at + 1 + code.k, state);
+    const auto taken = is_taken(BPF_OP(code.code), state.a, operand(code, state));
+    if (taken.value_or(true)) reach(at + 1 + code.jt, state);
+    if (!taken.value_or(false)) reach(at + 1 + code.jf, state);
+  }
+
+  void reach(std::size_t at, const State& state) {
+    if (at >= states_.size()) {  // the kernel accepts no such filter
+      worst_ = FilterEffect::MayHarm;
+    } else if (states_[at]) {
+      states_[at]->join(state);
+    } else {
+      states_[at] = state;
+    }
+  }
+
+  [[nodiscard]] Word loaded(const sock_filter& code, const State& state) const {
+    switch (BPF_MODE(code.code)) {
+      case BPF_IMM: return code.k;
+      case BPF_LEN: return static_cast<std::uint32_t>(sizeof(seccomp_data));
+      case BPF_MEM: return code.k < state.memory.size() ? state.memory[code.k] : Word();
+      default: break;
+    }
+    if (code.k == offsetof(seccomp_data, nr)) return number_;
+    if (code.k == offsetof(seccomp_data, arch)) return kAuditArchitecture;
+    return std::nullopt;
+  }
+
+  static void store(const sock_filter& code, State& state, Word value) {
+    if (code.k < state.memory.size()) state.memory[code.k] = value;
+  }
+
+  static Word operand(const sock_filter& code, const State& state) {
+    return BPF_SRC(code.code) == BPF_X ? state.x : Word(code.k);
+  }
+
+  std::span<const sock_filter> filter_;
+  std::uint32_t number_;
+  std::vector<std::optional<State>> states_;  // before each instruction; none: not reached
+  FilterEffect worst_ = FilterEffect::Runs;
+};
+
+}  // namespace
+
+FilterEffect effect_of(std::span<const sock_filter> filter, long number) {
+  return Follower(filter, number).follow();
+}
+
+}  // namespace heapattach
