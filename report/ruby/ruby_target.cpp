@@ -10,6 +10,7 @@
 #include "report/collect/header.h"
 #include "report/collect/hold.h"
 #include "report/collect/pause.h"
+#include "report/collect/private_memory.h"
 #include "report/collect/while_it_changes.h"
 #include "report/format/read/ruby/copied_heap.h"
 #include "report/parallel.h"
@@ -36,16 +37,38 @@ struct Taken : snapshot::Holding {
   MemoryMap map;
 };
 
-// Memory that the process may have written, and so may have references in it.
+// Whether the process may have written the mapping, so that it may have references in it.
+bool may_have_references(const Mapping& mapping) {
+  const bool is_device = mapping.path.starts_with("/dev/") || mapping.path.starts_with("[vv");
+  return mapping.readable && mapping.writable && mapping.is_private && !is_device;
+}
+
 std::vector<Range> writable_memory(const MemoryMap& map) {
   std::vector<Range> ranges;
   for (const Mapping& mapping : map.mappings()) {
-    const bool is_device = mapping.path.starts_with("/dev/") || mapping.path.starts_with("[vv");
-    if (mapping.readable && mapping.writable && mapping.is_private && !is_device) {
-      ranges.push_back(mapping.range);
-    }
+    if (may_have_references(mapping)) ranges.push_back(mapping.range);
   }
   return ranges;
+}
+
+// The parts of that memory that have contents: Ruby reserves much more for shapes and stacks than
+// it uses. A page of a file has contents even if it was never touched.
+Result<std::vector<Range>> used_memory(const Process& process,
+                                       const MemoryMap& map,
+                                       std::chrono::steady_clock::time_point deadline) {
+  std::vector<Range> anonymous;
+  std::vector<Range> used;
+  for (const Mapping& mapping : map.mappings()) {
+    if (!may_have_references(mapping)) continue;
+    (mapping.is_anonymous() ? anonymous : used).push_back(mapping.range);
+  }
+  auto touched = snapshot::touched_parts(process, anonymous, deadline);
+  if (!touched && touched.error().kind == ErrorKind::Timeout) return std::move(touched).error();
+  // All of it, if the kernel does not show which pages have contents.
+  const std::vector<Range>& parts = touched ? *touched : anonymous;
+  used.insert(used.end(), parts.begin(), parts.end());
+  std::sort(used.begin(), used.end());
+  return used;
 }
 
 std::uint64_t bytes_of(const std::vector<Range>& ranges) {
@@ -67,8 +90,9 @@ Result<Taken> take_with_edges(const RubyTarget& target, const Request& request) 
   const auto copy = [&](const snapshot::HeldSource& from) -> Result<void> {
     if (from.process == nullptr) return {};
     taken.map = HA_TRY(from.process->maps());
-    return taken.memory->add(from.memory, writable_memory(taken.map),
-                             {workers_for(bytes), from.deadline});
+    const auto used = HA_TRY(used_memory(*from.process, taken.map, from.deadline));
+    return taken.memory->add_parts(from.memory, writable_memory(taken.map), used,
+                                   {workers_for(bytes), from.deadline});
   };
   HA_TRY(snapshot::hold(target, request, {.budget = request.longest_pause()}, copy, taken));
   taken.heap = std::make_unique<ruby::HeapCopy>(
