@@ -92,6 +92,12 @@ Result<void> CloneCalls::give_descriptors() {
   return {};
 }
 
+Result<void> CloneCalls::write(RemoteAddr at, std::span<const std::byte> bytes) {
+  auto written = own_->write(at, bytes);
+  if (!written) return own_->explain(std::move(written).error());
+  return {};
+}
+
 Result<ClonePipe> CloneCalls::open_pipe() {
   auto pipe = make_pipe();
   if (!pipe) return own_->explain(std::move(pipe).error());

@@ -66,6 +66,8 @@ class CloneCalls {
                            std::chrono::steady_clock::time_point deadline);
 
   [[nodiscard]] const MemoryReader& memory() const { return own_->memory(); }
+  // Changes the clone's memory.
+  Result<void> write(RemoteAddr at, std::span<const std::byte> bytes);
   // Opens a new pipe, for a function that writes to a path.
   Result<ClonePipe> open_pipe();
 

@@ -1,7 +1,6 @@
 #include "attach/process/blocked_call.h"
 
 #include <charconv>
-#include <cstdint>
 #include <vector>
 
 namespace heapattach {
@@ -34,6 +33,11 @@ std::optional<BlockedCall> parse_blocked_call(std::string_view text) {
   const auto stack_pointer = parse_hex(words[words.size() - 2]);
   const auto instruction_pointer = parse_hex(words.back());
   if (parsed.ec != std::errc() || !stack_pointer || !instruction_pointer) return std::nullopt;
+  for (std::size_t i = 0; i < call.arguments.size() && words.size() == 9; ++i) {
+    const auto argument = parse_hex(words[i + 1]);
+    if (!argument) return std::nullopt;
+    call.arguments[i] = *argument;
+  }
   call.stack_pointer = {*stack_pointer};
   call.instruction_pointer = {*instruction_pointer};
   return call;

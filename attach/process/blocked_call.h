@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -10,6 +12,7 @@ namespace heapattach {
 // The system call that a thread is blocked in and its stack pointer, from /proc/<tid>/syscall.
 struct BlockedCall {
   long number = -1;  // the system call; -1 for a page fault or similar
+  std::array<std::uint64_t, 6> arguments{};
   RemoteAddr stack_pointer;
   RemoteAddr instruction_pointer;
 };

@@ -14,22 +14,28 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds kBetween{50};
+constexpr std::chrono::milliseconds kBetween{10};
 constexpr std::chrono::milliseconds kStuck{250};
+// If nothing can end the wait, it is only to be told from a page fault on its way.
+constexpr std::chrono::milliseconds kStuckForGood{30};
 
 // Where a thread waits for a lock. Zeros if it does not.
 struct Place {
   std::uint64_t stack = 0;
   std::uint64_t instruction = 0;
+  bool has_end = false;  // there is a timeout, or another thread
 
   bool operator==(const Place&) const = default;
 };
 
 Place place_of(const Process& copy) {
+  constexpr std::size_t kTimeout = 3;
   const auto text = copy.read_file("syscall");
   const auto call = text ? parse_blocked_call(*text) : std::nullopt;
   if (!call || call->number != SYS_futex) return {};
-  return {call->stack_pointer.value, call->instruction_pointer.value};
+  const auto threads = copy.list_threads();
+  return {call->stack_pointer.value, call->instruction_pointer.value,
+          call->arguments[kTimeout] != 0 || !threads || threads->tids.size() > 1};
 }
 
 }  // namespace
@@ -55,7 +61,7 @@ void LockWatch::watch() {
     if (place == Place{} || place != last) {
       last = place;
       since = now;
-    } else if (now - since >= kStuck) {
+    } else if (now - since >= (place.has_end ? kStuck : kStuckForGood)) {
       has_ended_it_ = true;
       ::kill(copy_.pid(), SIGKILL);
       return;

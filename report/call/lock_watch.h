@@ -9,9 +9,9 @@
 
 namespace heapattach {
 
-// Ends a copy of a process whose thread has waited in one place for a lock for a quarter of a
-// second: the thread that holds the lock is not in the copy. Watches it on a thread of its own,
-// from construction to destruction.
+// Ends a copy of a process whose thread has waited in one place for a lock: the thread that holds
+// the lock is not in the copy. It waits for a quarter of a second, or for a moment if nothing can
+// end it. Watches it on a thread of its own, from construction to destruction.
 class LockWatch {
  public:
   explicit LockWatch(const Process& copy);

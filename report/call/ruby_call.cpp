@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,6 +20,8 @@
 #include "report/call/lock_watch.h"
 #include "report/call/pipe_drain.h"
 #include "report/text/terminal_text.h"
+#include "symbols/ruby/heap_pages.h"
+#include "symbols/ruby/lock_queue.h"
 
 namespace heapattach {
 
@@ -76,11 +79,15 @@ constexpr unsigned kMostExceptions = 3;
 // nothing will.
 constexpr std::chrono::seconds kStill{1};
 constexpr unsigned kStillRounds = 3;
-// How long, and in how many rounds, copies are tried if there is another way to get the result.
-constexpr std::chrono::seconds kLongEnough{3};
+// How long copies are tried at least, and how many must fail, or in how many rounds none could be
+// made, before another way to get the result is taken.
+constexpr std::chrono::milliseconds kLongEnough{1200};
+constexpr unsigned kEnoughFailures = 3;
 constexpr unsigned kEnoughRounds = 4;
-constexpr std::chrono::milliseconds kLeast{1500};
-constexpr unsigned kEnoughWaits = 3;
+// The time to wait for the end of a collection before a copy is made, and between looks at it.
+constexpr std::chrono::milliseconds kForCollection{40};
+constexpr std::chrono::microseconds kBetweenLooks{200};
+constexpr std::string_view kIsCollecting = "a collection was running";
 constexpr std::string_view kNoRubyThread = "a thread does not belong to Ruby";
 constexpr std::string_view kLockIsHeld = "another thread holds Ruby's lock";
 constexpr std::string_view kWaited = "the copy waited for a lock that another thread held";
@@ -143,7 +150,7 @@ class Attempt {
     if (*is_ruby == 0) return fail(kNoRubyThread);
     const auto is_collecting = HA_TRY(ask(calls, ruby_.is_collecting));
     if (!is_collecting) return false;
-    if (*is_collecting != 0) return fail("a collection was running");
+    if (*is_collecting != 0) return fail(kIsCollecting);
     const auto has_lock = HA_TRY(ask(calls, ruby_.has_lock));
     if (!has_lock) return false;
     if (*has_lock == 0) {
@@ -161,8 +168,6 @@ class Attempt {
   [[nodiscard]] const std::string& reason() const { return reason_; }
   // How long the code ran until there was no more time; zero if that is not why it failed.
   [[nodiscard]] std::chrono::seconds unfinished() const { return unfinished_; }
-  // Whether the copy was ended because it waited for a lock that another thread held.
-  [[nodiscard]] bool waited_for_lock() const { return waited_for_lock_; }
   // Whether this thread would wait for Ruby's lock.
   [[nodiscard]] bool lock_is_held() const { return lock_is_held_; }
 
@@ -185,8 +190,7 @@ class Attempt {
     const LockWatch watch(copy_);
     const auto outcome =
         HA_TRY(calls.call(function, arguments, std::min(until_, Clock::now() + kForQuestion)));
-    waited_for_lock_ = watch.has_ended_it();
-    if (waited_for_lock_) {
+    if (watch.has_ended_it()) {
       fail(kWaited);
       return std::optional<std::int32_t>();
     }
@@ -203,6 +207,7 @@ class Attempt {
     const std::string code = code_(pipe.descriptor);
     HA_TRY(receiver_.begin());
     std::optional<CallOutcome> outcome;
+    bool has_waited = false;
     const auto begin = Clock::now();
     const auto until = half_time();
     {
@@ -221,12 +226,12 @@ class Attempt {
         return called ? std::move(drained).error() : std::move(called).error();
       }
       outcome = std::move(*called);
-      waited_for_lock_ = watch && watch->has_ended_it();
+      has_waited = watch && watch->has_ended_it();
     }
     const bool is_whole = receiver_.end();
     answer.output = HA_TRY(calls.output(1, 0));
     answer.errors = HA_TRY(calls.output(2, 0));
-    if (waited_for_lock_) return fail(kWaited);
+    if (has_waited) return fail(kWaited);
     if (outcome->end == End::Returned && is_whole) return true;
     if (outcome->end != End::Returned && receiver_.takes_end && receiver_.takes_end(*outcome)) {
       answer.has_ended_copy = true;
@@ -249,7 +254,6 @@ class Attempt {
   const RubyCode& code_;
   const RubyReceiver& receiver_;
   Clock::time_point until_;
-  bool waited_for_lock_ = false;
   bool lock_is_held_;
   bool has_other_threads_;
   std::string reason_;
@@ -260,16 +264,15 @@ class Attempt {
 class Runs {
  public:
   Runs(const CallOptions& options,
-       const Process& process,
-       const ruby::Interpreter& ruby,
+       const RubyProcess& ruby,
        const RubyCode& code,
        const RubyReceiver& receiver)
       : options_(options),
-        process_(process),
+        process_(ruby.process),
         ruby_(ruby),
         code_(code),
         receiver_(receiver),
-        standstill_(process) {}
+        standstill_(process_) {}
 
   Result<RubyAnswer> run() && {
     const auto until = options_.request.deadline.at - kForEnd;
@@ -279,6 +282,7 @@ class Runs {
                                            : HA_TRY(threads_in_order(process_));
       has_other_threads_ = threads.size() > 1 || options_.thread;
       for (const pid_t tid : threads) {
+        if (foreign_threads_.contains(tid)) continue;
         if (HA_TRY(try_with(tid, until))) return std::move(answer_);
         if (Clock::now() >= until) break;
         if (is_hopeless()) return hopeless();
@@ -324,13 +328,34 @@ class Runs {
                                                     options_.request.pid, reasons())};
   }
 
-  // Whether to try something else than more copies, if there is something else: most of them
-  // waited for locks, or many failed.
+  // Whether to try something else than more copies, if there is something else.
   [[nodiscard]] bool is_hopeless() const {
     if (!receiver_.has_alternative || unfinished_.count() > 0) return false;
-    const auto time = Clock::now() - begin_;
-    const bool most_waited = waited_ >= kEnoughWaits && waited_ >= others_ && time >= kLeast;
-    return most_waited || (rounds_ >= kEnoughRounds && time >= kLongEnough);
+    const bool have_many_failed = failures_ >= kEnoughFailures || rounds_ >= kEnoughRounds;
+    return have_many_failed && Clock::now() - begin_ >= kLongEnough;
+  }
+
+  // Waits for the end of a collection, but not for long. Returns whether one is still running, so
+  // that a copy would be useless.
+  [[nodiscard]] bool is_collecting() const {
+    if (ruby_.machine == nullptr) return false;
+    const auto until = Clock::now() + kForCollection;
+    while (ruby::is_collecting(*ruby_.machine, ruby_.memory).value_or(false)) {
+      if (Clock::now() >= until) return true;
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+    return false;
+  }
+
+  // In the copy, nobody else is there to take Ruby's lock or to return it.
+  Result<void> empty_queues(CloneCalls& calls) const {
+    if (ruby_.machine == nullptr) return {};
+    for (const auto& queue : ruby::find_lock_queues(*ruby_.machine, calls.memory())) {
+      HA_TRY(calls.write(queue.head, ruby::empty_queue(queue.head)));
+      options_.request.note(
+          fmt::format("in the copy, {} threads no longer wait for Ruby's lock", queue.count));
+    }
+    return {};
   }
 
   // Called after each round over the threads.
@@ -346,6 +371,11 @@ class Runs {
   }
 
   Result<bool> try_with(pid_t tid, Clock::time_point until) {
+    if (is_collecting()) {
+      ++failures_;
+      see(kIsCollecting);
+      return false;
+    }
     CloneOptions how;
     how.freeze = options_.request.freeze_options();
     how.borrow = tid;
@@ -362,18 +392,19 @@ class Runs {
     ++answer_.attempts;
     answer_.pause = clone->freeze().pause;
     answer_.thread = tid;
-    Attempt attempt(clone->process(), ruby_, code_, receiver_, until, lock_is_held_,
+    Attempt attempt(clone->process(), ruby_.ruby, code_, receiver_, until, lock_is_held_,
                     has_other_threads_);
     bool is_done = false;
     {
       CloneCalls calls = HA_TRY(CloneCalls::prepare(clone->process(), options_.allowed_calls));
+      HA_TRY(empty_queues(calls));
       is_done = HA_TRY(attempt.run(calls, answer_));
     }
     unfinished_ = std::max(unfinished_, attempt.unfinished());
-    if (attempt.waited_for_lock()) {
-      ++waited_;
-    } else if (attempt.reason() != kNoRubyThread && attempt.reason() != kLockIsHeld) {
-      ++others_;
+    if (attempt.reason() == kNoRubyThread) {
+      foreign_threads_.insert(tid);
+    } else if (!is_done && attempt.reason() != kLockIsHeld) {
+      ++failures_;
     }
     if (!is_done) see(clone->given_up().value_or(attempt.reason()));
     if (const auto ended = clone->end(); !ended) {
@@ -385,9 +416,9 @@ class Runs {
     return is_done;
   }
 
-  void see(const std::string& reason) {
-    ++reasons_[reason];
-    options_.request.note(reason + ": another copy");
+  void see(std::string_view reason) {
+    ++reasons_[std::string(reason)];
+    options_.request.note(fmt::format("{}: another copy", reason));
   }
   [[nodiscard]] std::string reasons() const {
     std::vector<std::string> all;
@@ -399,7 +430,7 @@ class Runs {
 
   const CallOptions& options_;
   const Process& process_;
-  const ruby::Interpreter& ruby_;
+  const RubyProcess& ruby_;
   const RubyCode& code_;
   const RubyReceiver& receiver_;
   RubyAnswer answer_;
@@ -408,9 +439,9 @@ class Runs {
   unsigned still_rounds_ = 0;
   Clock::time_point begin_ = Clock::now();
   unsigned rounds_ = 0;
-  unsigned waited_ = 0;        // copies that waited for a lock
-  unsigned others_ = 0;        // copies that failed in other ways
-  bool lock_is_held_ = false;  // by a thread that stands still
+  unsigned failures_ = 0;
+  std::set<pid_t> foreign_threads_;  // they do not belong to Ruby
+  bool lock_is_held_ = false;        // by a thread that stands still
   bool has_other_threads_ = true;
   std::chrono::seconds unfinished_{0};  // the longest time after which a copy was given up
   std::map<std::string, unsigned> reasons_;
@@ -419,11 +450,10 @@ class Runs {
 }  // namespace
 
 Result<RubyAnswer> run_ruby(const CallOptions& options,
-                            const Process& process,
-                            const ruby::Interpreter& ruby,
+                            const RubyProcess& process,
                             const RubyCode& code,
                             const RubyReceiver& receiver) {
-  return Runs(options, process, ruby, code, receiver).run();
+  return Runs(options, process, code, receiver).run();
 }
 
 }  // namespace heapattach

@@ -10,6 +10,7 @@
 #include "report/call/function_call.h"
 #include "symbols/elf/module.h"
 #include "symbols/ruby/interpreter.h"
+#include "symbols/ruby/machine.h"
 
 // Runs Ruby code in a copy of a Ruby process.
 //
@@ -19,10 +20,21 @@
 // the lock first, and gets it unless it was held by a thread that is not in the copy. In that case
 // the next thread is tried, in another copy. Running threads are tried first.
 //
-// No code can run in the middle of a collection. Ruby reports whether one is in progress. If so, or
-// if the copy crashes or does not answer, we try again later, until the deadline or until it is
-// clear that nothing in the process moves.
+// Since 3.3, a thread that releases the lock hands it to the next one that waits for it. The queue
+// is emptied in the copy, where these threads do not exist.
+//
+// No code can run in the middle of a collection. Ruby reports whether one is in progress, and so
+// does its memory, before a copy is made. If so, or if the copy crashes or does not answer, we try
+// again later, until the deadline or until it is clear that nothing in the process moves.
 namespace heapattach {
+
+// The process that is copied.
+struct RubyProcess {
+  const Process& process;
+  const MemoryReader& memory;
+  const ruby::Interpreter& ruby;
+  const ruby::Machine* machine = nullptr;  // null: it cannot be read from outside
+};
 
 // Generates the code, which writes its result to a descriptor of the copy: a path to it would need
 // /proc, which a container may lack.
@@ -59,8 +71,7 @@ struct RubyReceiver {
 // Fails, with the reasons from all attempts, if none produced a complete result before the
 // deadline.
 Result<RubyAnswer> run_ruby(const CallOptions& options,
-                            const Process& process,
-                            const ruby::Interpreter& ruby,
+                            const RubyProcess& process,
                             const RubyCode& code,
                             const RubyReceiver& receiver);
 

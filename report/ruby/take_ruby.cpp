@@ -147,6 +147,10 @@ Result<std::uint64_t> most_bytes(const Process& process) {
   return kLeastBytes + kMostTimes * HA_TRY(clone_facts(process)).anonymous_bytes;
 }
 
+RubyProcess copied(const RubyTarget& target) {
+  return {*target.process, target.memory, target.ruby, target.machine ? &*target.machine : nullptr};
+}
+
 std::string in_hex(std::string_view text) {
   std::string digits;
   for (const char letter : text)
@@ -205,8 +209,7 @@ Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
   receiver.is_final = [](std::string_view errors) { return errors.starts_with(kNoLibrary); };
   const RubyCode code = [&](int descriptor) { return dump_code(descriptor, options.with_edges); };
   const auto captured = std::chrono::system_clock::now();
-  const auto answer =
-      run_ruby(CallOptions{options.request}, *target.process, target.ruby, code, receiver);
+  const auto answer = run_ruby(CallOptions{options.request}, copied(target), code, receiver);
   if (!answer) {
     const bool is_of_dump = answer.error().kind == ErrorKind::Os;  // it could not be passed on
     return is_of_dump ? reader.failure().value_or(answer.error()) : answer.error();
@@ -295,7 +298,7 @@ Result<CallReport> evaluate_ruby(const CallOptions& options, const std::string& 
     return explain_end(options, target->modules, outcome, report);
   };
   const RubyAnswer answer = HA_TRY(run_ruby(
-      options, *target->process, target->ruby,
+      options, copied(*target),
       [&](int descriptor) { return evaluating_code(ruby_code, descriptor); }, receiver));
   report.output = answer.output;
   report.errors = answer.errors;

@@ -5,12 +5,13 @@
 #include <optional>
 #include <vector>
 
+#include "symbols/ruby/list.h"
+
 namespace heapattach::ruby {
 
 namespace {
 
 constexpr std::uint64_t kMostFrameWords = std::uint64_t{1} << 25;
-constexpr std::size_t kMostNodes = 100'000;
 constexpr std::uint64_t kRactorBytes = 2048;
 constexpr std::uint64_t kThreadBytes = 640;
 
@@ -59,16 +60,6 @@ bool fit_context(const Values& values, std::uint64_t thread, Layout& layout) {
   return false;
 }
 
-// The nodes of a list after `first`, up to `first` again; nothing if it is not a list.
-std::optional<std::vector<std::uint64_t>> circle(const Values& values, std::uint64_t first) {
-  std::vector<std::uint64_t> nodes;
-  for (auto node = values.word(first); node != first; node = values.word(*node)) {
-    if (!node || !is_reference(*node) || nodes.size() >= kMostNodes) return std::nullopt;
-    nodes.push_back(*node);
-  }
-  return nodes;
-}
-
 std::optional<std::uint64_t> node_within(const std::vector<std::uint64_t>& nodes,
                                          std::uint64_t structure,
                                          std::uint64_t bytes) {
@@ -110,7 +101,7 @@ class ThreadFitter {
 
   // The thread is in a list whose head is in its ractor, with the number of threads behind it.
   bool find_ractor() {
-    const auto nodes = circle(values_, thread_);
+    const auto nodes = list_nodes(values_, thread_);
     if (!nodes) return false;
     for (std::uint64_t at = 16; at <= 56; at += 8) {
       const std::uint64_t ractor = values_.word(thread_ + at).value_or(0);
@@ -128,7 +119,7 @@ class ThreadFitter {
 
   bool find_ractors(std::uint64_t ractor) {
     for (std::uint64_t at = 8; at < layout_.vm.main_thread; at += 8) {
-      const auto nodes = circle(values_, vm_ + at);
+      const auto nodes = list_nodes(values_, vm_ + at);
       const auto node = nodes ? node_within(*nodes, ractor, kRactorBytes) : std::nullopt;
       if (!node) continue;
       layout_.vm.ractors = small(at);
@@ -187,7 +178,7 @@ class ThreadFitter {
   // Releases before 3.4 have a list of awaited descriptors.
   void check_lists() {
     auto& waiting = layout_.vm.waiting_descriptors;
-    if (waiting != 0 && !circle(values_, vm_ + waiting)) waiting = 0;
+    if (waiting != 0 && !list_nodes(values_, vm_ + waiting)) waiting = 0;
     auto& owner = layout_.ractor.lock_owner;
     const std::uint64_t ractor = values_.word(vm_ + layout_.vm.ractors).value_or(0);
     const auto thread = values_.word(ractor - layout_.ractor.node + owner);

@@ -48,6 +48,14 @@ bool is_kind(Kind kind) {
          (number >= 26 && kind <= Kind::Moved);
 }
 
+// The collector's flags; nothing if their place is not known.
+std::optional<std::uint32_t> collector_flags(const Machine& machine, const MemoryReader& memory) {
+  const auto place = machine.layout->objspace.flags;
+  if (place == 0) return std::nullopt;
+  const auto flags = memory.read_as<std::uint32_t>(RemoteAddr{machine.objspace} + place);
+  return flags ? std::optional(*flags) : std::nullopt;
+}
+
 class Lister {
  public:
   Lister(const Machine& machine, const MemoryReader& memory, const CopyLimits& limits)
@@ -63,11 +71,9 @@ class Lister {
   Result<void> read_header() {
     const RemoteAddr objspace{machine_.objspace};
     const auto& form = layout_.objspace;
-    if (form.flags != 0) {
-      const auto flags = HA_TRY(memory_.read_as<std::uint32_t>(objspace + form.flags));
-      list_.is_sweeping = (flags & kMode) == kSweeping;
-      list_.is_collecting = (flags & kDuringCollection) != 0;
-    }
+    const auto flags = collector_flags(machine_, memory_).value_or(0);
+    list_.is_sweeping = (flags & kMode) == kSweeping;
+    list_.is_collecting = (flags & kDuringCollection) != 0;
     const std::uint64_t pages = HA_TRY(count_pages(machine_, memory_));
     sorted_ = HA_TRY(memory_.read_as<std::uint64_t>(objspace + form.sorted));
     const auto room = form.sorted_length == 0
@@ -143,6 +149,11 @@ class Lister {
 };
 
 }  // namespace
+
+std::optional<bool> is_collecting(const Machine& machine, const MemoryReader& memory) {
+  const auto flags = collector_flags(machine, memory);
+  return flags ? std::optional((*flags & kDuringCollection) != 0) : std::nullopt;
+}
 
 Result<std::uint64_t> count_pages(const Machine& machine, const MemoryReader& memory) {
   const auto& form = machine.layout->objspace;

@@ -42,6 +42,9 @@ Result<std::vector<Value>> find_fibers(const Machine& machine,
                                        const MemoryReader& memory,
                                        const CopyLimits& limits);
 
+// Whether a collection is running, which changes at any moment; nothing if that cannot be read.
+std::optional<bool> is_collecting(const Machine& machine, const MemoryReader& memory);
+
 // The present number of pages of a heap. It may grow before the copy.
 Result<std::uint64_t> count_pages(const Machine& machine, const MemoryReader& memory);
 

@@ -1,19 +1,18 @@
 #include "symbols/ruby/threads.h"
 
 #include <algorithm>
-#include <set>
 #include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "symbols/ruby/frames.h"
+#include "symbols/ruby/list.h"
 
 namespace heapattach::ruby {
 
 namespace {
 
-constexpr std::size_t kMostThreads = 100'000;
 constexpr std::size_t kMostFibers = 64;          // in a chain of fibers that resumed each other
 constexpr std::uint64_t kDescriptorThread = 16;  // struct waiting_fd: a list node first
 constexpr std::uint64_t kDescriptor = 24;
@@ -57,16 +56,10 @@ class Reader {
   }
 
  private:
-  // The nodes of one of Ruby's lists, from its head on.
   Result<std::vector<std::uint64_t>> nodes_of(std::uint64_t head, std::string_view otherwise) {
-    std::vector<std::uint64_t> nodes;
-    std::set<std::uint64_t> seen;
-    for (auto node = values_.word(head); node != head; node = values_.word(*node)) {
-      const bool is_good = node && is_reference(*node) && seen.insert(*node).second;
-      if (!is_good || nodes.size() >= kMostThreads) return out_of_order(machine_, otherwise);
-      nodes.push_back(*node);
-    }
-    return nodes;
+    auto nodes = list_nodes(values_, head);
+    if (!nodes) return out_of_order(machine_, otherwise);
+    return *std::move(nodes);
   }
 
   Result<void> read_ractor(std::uint64_t ractor) {

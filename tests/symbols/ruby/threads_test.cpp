@@ -3,6 +3,7 @@
 #include "symbols/ruby/threads.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "report/model/counts.h"
 #include "symbols/ruby/frames.h"
 #include "symbols/ruby/heap_pages.h"
+#include "symbols/ruby/list.h"
+#include "symbols/ruby/lock_queue.h"
 #include "tests/fakes/fake_ruby.h"
 
 namespace heapattach {
@@ -75,6 +78,75 @@ TEST_CASE("Ruby's threads have frames with lines, fibers, and the mutexes they w
   REQUIRE(first.suspended.size() == 1);
   CHECK(first.suspended[0].frames[1].function == "suspended");
   CHECK(threads->all.at(1).fibers[0].frames[1].function == "block in second");
+}
+
+TEST_CASE("the threads that wait for Ruby's lock are known by their count and their places") {
+  FakeRuby ruby("3.3.8");
+  const ruby::Layout& form = *ruby.machine.layout;
+  const std::uint64_t owner = ruby.threads_head - form.ractor.threads + form.ractor.lock_owner;
+  const std::uint64_t head = owner + 16;
+  constexpr std::uint64_t kNode = 0x58;
+  const auto queues = [&] { return ruby::find_lock_queues(ruby.machine, ruby.memory); };
+  // A list of these nodes, and the count behind its head.
+  const auto queue = [&](const std::vector<std::uint64_t>& nodes, std::uint64_t count) {
+    std::uint64_t last = head;
+    for (const std::uint64_t node : nodes) {
+      ruby.put(last, node);
+      last = node;
+    }
+    ruby.put(last, head);
+    ruby.put(head + 16, count);
+  };
+  CHECK(queues().empty());
+  queue({ruby.second_thread + kNode}, 1);
+  REQUIRE(queues().size() == 1);
+  CHECK(queues()[0].head.value == head);
+  CHECK(queues()[0].count == 1);
+  queue({ruby.second_thread + kNode, ruby.first_thread + kNode}, 2);
+  REQUIRE(queues().size() == 1);
+  CHECK(queues()[0].count == 2);
+
+  SUBCASE("an empty one is left alone") {
+    ruby.memory.put_bytes(RemoteAddr{head}, ruby::empty_queue(RemoteAddr{head}));
+    CHECK(queues().empty());
+    CHECK(ruby.word(head) == head);
+    CHECK(ruby.word(head + 8) == head);
+  }
+  SUBCASE("another count") {
+    queue({ruby.second_thread + kNode}, 2);
+    CHECK(queues().empty());
+  }
+  SUBCASE("at different places in the threads") {
+    queue({ruby.second_thread + kNode, ruby.first_thread + kNode + 16}, 2);
+    CHECK(queues().empty());
+  }
+  SUBCASE("not in a thread") {
+    queue({ruby.suspended_fiber}, 1);
+    CHECK(queues().empty());
+  }
+  SUBCASE("a list that does not lead back") {
+    ruby.put(ruby.first_thread + kNode, ruby.second_thread + kNode);
+    const ruby::Values values(ruby.memory, form.values);
+    CHECK(!ruby::list_nodes(values, head, 2));
+    CHECK(queues().empty());
+  }
+  SUBCASE("threads that cannot be read") {
+    ruby.machine.no_threads = "its list of threads was not found";
+    CHECK(queues().empty());
+  }
+}
+
+TEST_CASE("whether Ruby collects is seen in its memory") {
+  FakeRuby ruby(release());
+  const auto place = ruby.machine.objspace + ruby.machine.layout->objspace.flags;
+  CHECK(ruby::is_collecting(ruby.machine, ruby.memory) == false);
+  ruby.put(place, 1U << 5);
+  CHECK(ruby::is_collecting(ruby.machine, ruby.memory) == true);
+  FakeRuby unknown(release());
+  auto layout = std::make_shared<ruby::Layout>(*unknown.machine.layout);
+  layout->objspace.flags = 0;
+  unknown.machine.layout = layout;
+  CHECK(!ruby::is_collecting(unknown.machine, unknown.memory));
 }
 
 TEST_CASE("a method that Ruby brings along as Ruby code has an owner too") {

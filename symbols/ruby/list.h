@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "symbols/ruby/values.h"
+
+namespace heapattach::ruby {
+
+// The nodes of one of Ruby's lists, from its head on. Returns nothing if they do not lead back to
+// it, or if there are more than `most`: what is at `head` may be anything else.
+[[nodiscard]] std::optional<std::vector<std::uint64_t>> list_nodes(const Values& values,
+                                                                   std::uint64_t head,
+                                                                   std::size_t most = 100'000);
+
+}  // namespace heapattach::ruby
