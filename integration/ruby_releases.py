@@ -9,8 +9,9 @@ debootstrap, as root:
   debootstrap --variant=minbase --include=ruby trixie ROOT http://deb.debian.org/debian
 
 For each, prints what was compared with what the program says of itself: the counts in each state, by
-a copy or from outside; the path to a leak from outside; and the frames of --stacks. ROUNDS (3) is how
-often each state is tried. Fails if anything differs. With STATES, tries only these.
+a copy or from outside; the path to a leak from outside; what --find finds; and the frames of
+--stacks. ROUNDS (3) is how often each state is tried. Fails if anything differs. With STATES, tries
+only these.
 """
 
 import json
@@ -124,6 +125,48 @@ def outside(tool, ruby):
         return "read; sizes that differ: " + (", ".join(sizes) or "none"), wrong
 
 
+FIELDS = """
+Point = Struct.new(:left, :rank)
+class Order
+  def initialize(n)
+    @id, @open, @state, @opts, @point = n, n < 10, :new, {user: "u#{n}", 3 => n}, Point.new("l#{n}", n)
+  end
+end
+ALL = Array.new(100) { |n| Order.new(n) }
+puts "ready"
+$stdout.flush
+$stdin.gets
+"""
+# Expressions, and how many of the objects they find.
+FINDS = {
+    "Order[@id == 7]": 1,
+    "Order[@id >= 90]": 10,
+    "Order[@open == true and @id > 4]": 5,
+    'Order[@state == "new"]': 100,
+    'Order[@opts[:user] == "u7" or @opts[3] == 8]': 2,
+    'Point[rank < 5 and left ~ "l*"]': 5,
+    "Order[@point.rank == 12]": 1,
+}
+
+
+def find(tool, ruby):
+    process = subprocess.Popen([*ruby.command, "-e", FIELDS], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    wrong = []
+    try:
+        process.stdout.readline()
+        for expression, count in FINDS.items():
+            run = subprocess.run([tool, "--find", expression, "--values", "-f", "json",
+                                  str(process.pid)], capture_output=True, text=True, timeout=120)
+            found = len(json.loads(run.stdout)["found"]) if run.returncode == 0 else run.stderr
+            if found != count:
+                wrong.append(f"{expression}: {found}, not {count}")
+    finally:
+        process.kill()
+        process.wait()
+    return f"{len(FINDS)} expressions", wrong
+
+
 LEAK = """
 class Entry; def initialize(n); @text = "entry #{n}" * 40; end; end
 class Cfg; @cache = {}; def self.add(n) = @cache[n] = Entry.new(n); end
@@ -189,7 +232,7 @@ def main():
         version = ruby.version()
         found = [(state, count_in(tool, ruby, state)) for state in STATES]
         found += [("from outside", outside(tool, ruby)), ("leak", leak(tool, ruby)),
-                  ("--stacks", stacks(tool, ruby))]
+                  ("--find", find(tool, ruby)), ("--stacks", stacks(tool, ruby))]
         for what, (words, wrong) in found:
             print(f"Ruby {version}: {what}: {words}{' WRONG' if wrong else ''}", flush=True)
             for one in wrong:

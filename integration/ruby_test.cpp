@@ -228,6 +228,37 @@ TEST_CASE("a leak in a Ruby process is the first suspect, with its path in Ruby'
   }
 }
 
+TEST_CASE("Ruby objects are found by numbers, Symbols, members of Structs and keys of Hashes") {
+  if (is_missing()) return;
+  ChildProcess ruby(
+      {kRuby, "-e",
+       "Point = Struct.new(:left, :rank);"
+       "class Order; def initialize(n); @id, @open, @state, @opts, @point = n, n < 10, "
+       ":new, {user: \"u#{n}\", 3 => n}, Point.new(\"l#{n}\", n * 1.5); end; end;"
+       "ALL = Array.new(100) { |n| Order.new(n) }; puts 'ready'; $stdout.flush; "
+       "$stdin.gets; puts ALL.size; $stdout.flush"});
+  REQUIRE(ruby.read_line(60s) == "ready");
+  const std::string pid = fmt::format("{}", ruby.pid());
+  const ToolRun both =
+      run_tool({"--find", R"(Order[@id >= 3 and @opts[:user] == "u7" or @point.rank == 13.5])",
+                "--values", "-q", pid});
+  CHECK_MESSAGE(both.status == 0, both.errors);
+  CHECK_MESSAGE(both.output.starts_with("2 of 100 Order match"), both.output);
+  const ToolRun state =
+      run_tool({"--find", R"(Order[@state == "new" and @open == true and @opts[3] > 4])",
+                "--values", "-q", pid});
+  CHECK_MESSAGE(state.output.starts_with("5 of 100 Order match"), state.output, state.errors);
+  const ToolRun none = run_tool({"--find", "Order[@no == 1]", "--values", "-q", pid});
+  CHECK(none.status == 2);
+  CHECK_MESSAGE(
+      none.errors.find("no Order has a field @no; it has @id, @open, @opts, @point, @state") !=
+          std::string::npos,
+      none.errors);
+  CHECK(harm_done_to(ruby.pid()) == "");
+  ruby.send_line("");
+  CHECK(ruby.read_line(60s) == "100");
+}
+
 TEST_CASE("the heap of a Ruby process that hangs in a collection is read from outside") {
   if (is_missing()) return;
   for (const bool hangs : {false, true}) {

@@ -262,7 +262,9 @@ class Matcher {
     return std::any_of(type.fields.begin(), type.fields.end(),
                        [&](const auto& field) { return plain_path(field.name) == first; }) ||
            std::any_of(type.paths.begin(), type.paths.end(),
-                       [&](const auto& known) { return plain_path(known.text) == path; });
+                       [&](const auto& known) { return plain_path(known.text) == path; }) ||
+           std::any_of(type.value_paths.begin(), type.value_paths.end(),
+                       [&](const auto& known) { return plain_path(known) == path; });
   }
 
   std::vector<std::string> values_of(ObjectIndex object) {
@@ -315,8 +317,14 @@ class Matcher {
     for (const auto& field : type.fields) names.insert(field.name);
     for (const auto& path : type.paths) names.insert(path.text);
     for (const auto& path : type.value_paths) names.insert(path);
-    for (const auto& key : type.keys) names.insert(key.before + (key.unit == 0 ? "" : "…"));
+    for (const auto& key : type.keys) {
+      if (key.unit == 0) names.insert(key.before);
+    }
     names.erase("");
+    // Numbered ones say little, unless there are no others.
+    if (names.empty()) {
+      for (const auto& key : type.keys) names.insert(key.before + "…");
+    }
     if (names.empty()) return "its fields are unknown";
     std::string text = "it has ";
     for (const std::string& name : names) text += (name == *names.begin() ? "" : ", ") + name;

@@ -88,9 +88,73 @@ constexpr std::string_view kNamesCode = R"(
   end
 )";
 
+// Writes the fields of objects: variables, members of Structs, and keys of Hashes that are simple.
+// A field that references an object is named, and any other has its value. It needs the names
+// above.
+constexpr std::string_view kValuesCode = R"(
+  word = lambda do |value|
+    case value
+    when nil then "nil"
+    when true then "true"
+    when false then "false"
+    when Integer then value.bit_length < 256 ? value.to_s : nil
+    when Float then value.finite? ? value.to_s : nil
+    when Symbol then /\A[\w.:?!-]{1,200}\z/.match?(value.to_s) ? ":#{value}" : nil
+    end
+  end
+  fields = lambda do |one, pairs|
+    from = address.(one)
+    words = pairs.filter_map do |key, value|
+      text = word.(value)
+      next "#{key}=#{text}" if text
+      name.(from, value, key)
+      nil
+    end
+    next if words.empty?
+    file.write("{\"type\":\"VALUES\",\"address\":\"0x#{from}\",\"name\":\"#{words.join(" ")}\"}\n")
+  end
+  key_of = lambda do |key|
+    case key
+    when Integer then key.bit_length < 64 ? "[#{key}]" : nil
+    when Symbol then /\A\w{1,60}[?!]?\z/.match?(key.to_s) ? "[:#{key}]" : nil
+    when String then /\A[\w.\/@:-]{1,60}\z/.match?(key) ? "[\\\\u0022#{key}\\\\u0022]" : nil
+    end
+  end
+  most_keys = 1000
+  member_name = /\A[[:alpha:]_][[:alnum:]_]*[?!]?\z/
+  struct_pairs = Struct.instance_method(:each_pair)
+  hash_pairs = Hash.instance_method(:each_pair)
+  size = Hash.instance_method(:size)
+  data_pairs = RUBY_VERSION >= "3.2" ? Data.instance_method(:to_h) : nil
+  is_member = proc { |key, _value| member_name.match?(key.to_s) }
+  ObjectSpace.each_object(BasicObject) do |one|
+    case one
+    when String, Array, Module, Proc, Regexp, MatchData, IO, Method then next
+    when Struct then fields.(one, struct_pairs.bind_call(one).select(&is_member))
+    when Hash
+      next if size.bind_call(one) > most_keys
+      pairs = hash_pairs.bind_call(one).filter_map do |key, value|
+        shown = key_of.(key)
+        [shown, value] if shown
+      end
+      fields.(one, pairs)
+    else
+      if data_pairs && Data === one
+        fields.(one, data_pairs.bind_call(one).select(&is_member))
+      else
+        fields.(one, names_of.bind_call(one).map { |key| [key, get.bind_call(one, key)] })
+      end
+    end
+  rescue StandardError, ScriptError
+    next
+  end
+)";
+
 // Until 3.0, the C library writes the dump, at the latest when `file` is closed, after Ruby's own
 // output. Ruby's own `require` takes no locks of rubygems, which another thread may hold.
-std::string dump_code(int descriptor, bool with_names) {
+std::string dump_code(int descriptor, const RubyOptions& options) {
+  const std::string_view names = options.with_edges ? kNamesCode : "";
+  const bool with_fields = options.with_edges && options.with_values;
   return fmt::format(
       R"(TOPLEVEL_BINDING.eval('
 begin
@@ -103,7 +167,7 @@ begin
   last = IO.for_fd({}, "wb")
   file = last.dup
   file.write("{{\"type\":\"TRACED\"}}\n") if traced
-{}
+{}{}
   file.flush
   GC.start
   GC.disable
@@ -115,7 +179,7 @@ rescue Exception => error
   STDERR.write(LoadError === error ? "{}: " : "Ruby says: ", error.message)
   STDERR.flush
 end', "{}", 1))",
-      descriptor, with_names ? kNamesCode : "", kNoLibrary, kOwnFile);
+      descriptor, names, with_fields ? kValuesCode : "", kNoLibrary, kOwnFile);
 }
 
 ruby::DumpOptions dump_options(const RubyOptions& options) {
@@ -207,7 +271,7 @@ Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
   receiver.end = [&] { return reader.end(); };
   receiver.has_alternative = has_alternative;
   receiver.is_final = [](std::string_view errors) { return errors.starts_with(kNoLibrary); };
-  const RubyCode code = [&](int descriptor) { return dump_code(descriptor, options.with_edges); };
+  const RubyCode code = [&](int descriptor) { return dump_code(descriptor, options); };
   const auto captured = std::chrono::system_clock::now();
   const auto answer = run_ruby(CallOptions{options.request}, copied(target), code, receiver);
   if (!answer) {

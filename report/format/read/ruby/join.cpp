@@ -163,12 +163,17 @@ class Joiner {
       snapshot_.values.emplace_back().first_object = first;
     }
     auto& values = snapshot_.values.back();
+    values.first_value.resize(object - first + 1, static_cast<std::uint32_t>(values.values.size()));
+    if (text.is_plain && text.bytes == 0) return;  // nil: the type has such a field
     snapshot::Value value;
     value.at = values.text.size();
     value.bytes = text.bytes;
     value.is_cut = text.is_cut;
+    value.is_text = !text.is_plain;
+    if (text.key != PackedEdge::kReference) {
+      value.path = types_.path(*piece.tables, piece.objects[text.object].type, text.key);
+    }
     values.text.append(piece.text, text.at, text.bytes);
-    values.first_value.resize(object - first + 1, static_cast<std::uint32_t>(values.values.size()));
     values.values.push_back(value);
   }
 

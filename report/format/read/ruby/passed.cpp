@@ -37,6 +37,7 @@ void put(const Type& type, PlainWriter& out) {
     out.text(key.after);
     out.number(key.unit);
   });
+  out.list(type.value_paths, [&](const std::string& path) { out.text(path); });
   out.flag(type.is_lossy);
 }
 
@@ -64,6 +65,7 @@ Type type_of(PlainReader& in) {
     key.unit = in.number<std::uint32_t>();
   });
   in.fail_unless(!type.name.empty() && are_in_order(type.keys));
+  in.list([&] { type.value_paths.emplace_back(in.text(kLongestText)); });
   type.is_lossy = in.flag();
   return type;
 }
@@ -113,8 +115,7 @@ snapshot::ValuePiece values_of(PlainReader& in) {
   in.fail_unless(std::is_sorted(piece.first_value.begin(), piece.first_value.end()) &&
                  !piece.first_value.empty() && piece.first_value.back() == piece.values.size());
   for (const snapshot::Value& value : piece.values) {
-    in.fail_unless(value.path == snapshot::Value::kOwn && value.at <= piece.text.size() &&
-                   value.bytes <= piece.text.size() - value.at);
+    in.fail_unless(value.at <= piece.text.size() && value.bytes <= piece.text.size() - value.at);
   }
   return piece;
 }
@@ -169,11 +170,26 @@ bool makes_sense(const Snapshot& snapshot) {
          std::all_of(snapshot.roots.begin(), snapshot.roots.end(), is_object);
 }
 
+// Whether the paths are those of the objects' types.
+bool paths_make_sense(const Snapshot& snapshot, const snapshot::ValuePiece& piece) {
+  for (std::size_t i = 0; i + 1 < piece.first_value.size(); ++i) {
+    const auto object = static_cast<std::uint32_t>(piece.first_object + i);
+    const Type& type = snapshot.types[snapshot.objects[object].type];
+    for (const snapshot::Value& value : piece.of(object)) {
+      const bool is_path =
+          value.path == snapshot::Value::kOwn || value.path < type.value_paths.size();
+      if (!is_path) return false;
+    }
+  }
+  return true;
+}
+
 bool values_make_sense(const Snapshot& snapshot) {
   std::uint64_t next = 0;
   for (const snapshot::ValuePiece& piece : snapshot.values) {
     const std::uint64_t end = piece.first_object + piece.first_value.size() - 1;
     if (piece.first_object < next || end > snapshot.objects.size()) return false;
+    if (!paths_make_sense(snapshot, piece)) return false;
     next = end;
   }
   return true;

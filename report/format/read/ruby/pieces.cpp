@@ -95,6 +95,10 @@ class BlockReader {
   }
 
   bool read_own_name() {
+    if (line_.type == "VALUES") {
+      piece_.own_values.push_back({line_.address, decoded(line_.name)});
+      return true;
+    }
     const bool is_of_one = line_.type == "CONST" || line_.type == "GLOBAL";
     if (!is_of_one && line_.type != "IVARS") return false;
     if (is_of_one && line_.of_class == 0) return true;

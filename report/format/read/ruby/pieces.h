@@ -95,11 +95,20 @@ struct OwnName {
   std::string text;
 };
 
+// Values of fields of an object, written by our own code in a copy: "@hits=3 @state=:open".
+struct OwnValues {
+  std::uint64_t address = 0;
+  std::string text;
+};
+
 struct Text {
   std::uint32_t object = 0;  // of the piece
   std::uint32_t bytes = 0;
-  std::uint64_t at = 0;  // in RubyPiece::text
-  bool is_cut = false;   // the rest was dropped
+  std::uint64_t at = 0;   // in RubyPiece::text
+  bool is_cut = false;    // the rest was dropped
+  bool is_plain = false;  // a number, true or false; nil if it is empty
+  // A field's value: its key, in Tables::keys. Not a field's: kReference.
+  std::uint16_t key = PackedEdge::kReference;
 };
 
 // The records of one block.
@@ -119,6 +128,7 @@ struct RubyPiece {
   std::vector<ShapeRecord> shapes;
   std::vector<RootRecord> roots;
   std::vector<OwnName> own_names;
+  std::vector<OwnValues> own_values;
   std::uint64_t free_slots = 0;
   std::optional<read::Wrong> wrong;
 

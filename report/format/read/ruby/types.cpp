@@ -1,5 +1,6 @@
 #include "report/format/read/ruby/types.h"
 
+#include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,11 +22,12 @@ using NamesOfTypes = std::vector<std::set<std::string>>;
 }  // namespace
 
 JoinedTypes::JoinedTypes(const RubyPieces& pieces, const Names& names, Snapshot& snapshot) {
-  for (const Tables& tables : pieces.tables) workers_.push_back({&tables, {}, {}, {}});
+  for (const Tables& tables : pieces.tables) workers_.push_back({&tables, {}, {}, {}, {}});
   join_types(names, snapshot);
   join_sizes(snapshot);
   see_names(pieces);
   join_keys(names, snapshot);
+  join_paths(pieces, snapshot);
 }
 
 const std::string& JoinedTypes::name_of(const OfWorker& worker, std::uint64_t both) {
@@ -116,6 +118,30 @@ void JoinedTypes::join_keys(const Names& names, Snapshot& snapshot) {
       for (const std::string& name : variables[worker.tables->types[i].shape]) {
         edges.variables.push_back(words[edges.type].at(name));
       }
+    }
+  }
+}
+
+void JoinedTypes::join_paths(const RubyPieces& pieces, Snapshot& snapshot) {
+  NamesOfTypes used(snapshot.types.size());
+  for (const RubyPiece& piece : pieces.all) {
+    if (piece.tables == nullptr) continue;
+    OfWorker& worker = workers_[index_of(*piece.tables)];
+    for (const Text& text : piece.texts) {
+      if (text.key == PackedEdge::kReference) continue;
+      const TypeIndex type = worker.types[piece.objects[text.object].type].type;
+      if (!worker.paths.try_emplace(pair(type, text.key), 0).second) continue;
+      used[type].insert(name_of(worker, text.key));
+    }
+  }
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    snapshot.types[i].value_paths.assign(used[i].begin(), used[i].end());
+  }
+  for (OfWorker& worker : workers_) {
+    for (auto& [both, path] : worker.paths) {
+      const auto& names = used[both >> 16];
+      path = static_cast<std::uint32_t>(
+          std::distance(names.begin(), names.find(name_of(worker, both))));
     }
   }
 }

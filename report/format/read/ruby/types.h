@@ -39,6 +39,13 @@ class JoinedTypes {
     if (key < PackedEdge::kFirstName) return words.plain + 2 * index + key;
     return workers_[index_of(tables)].names.at(pair(words.type, key));
   }
+  // The path of a field's value with this key, an index into the type's value_paths.
+  [[nodiscard]] std::uint32_t path(const Tables& tables,
+                                   std::uint32_t type,
+                                   std::uint16_t key) const {
+    const OfWorker& worker = workers_[index_of(tables)];
+    return worker.paths.at(pair(worker.types[type].type, key));
+  }
   [[nodiscard]] std::uint32_t size_of(const Tables& tables, std::uint32_t size) const {
     return workers_[index_of(tables)].sizes[size];
   }
@@ -49,6 +56,7 @@ class JoinedTypes {
     std::vector<EdgeWords> types;
     std::vector<std::uint32_t> sizes;
     std::unordered_map<std::uint64_t, std::uint32_t> names;  // by pair(): the word
+    std::unordered_map<std::uint64_t, std::uint32_t> paths;  // by pair(): of values
   };
 
   static std::uint64_t pair(snapshot::TypeIndex type, std::uint16_t key) {
@@ -62,6 +70,7 @@ class JoinedTypes {
   // Collects the names of each type's edges.
   void see_names(const RubyPieces& pieces);
   void join_keys(const Names& names, snapshot::Snapshot& snapshot);
+  void join_paths(const RubyPieces& pieces, snapshot::Snapshot& snapshot);
 
   std::vector<OfWorker> workers_;
 };

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "report/analyze/edge_names.h"
+#include "report/analyze/find_expression.h"
+#include "report/analyze/find_matches.h"
 #include "report/analyze/type_sizes.h"
 #include "report/format/export/formats.h"
 #include "report/format/read/ruby/dump.h"
@@ -378,6 +380,56 @@ constexpr std::string_view kPassed =
 )";
 
 }  // namespace
+
+TEST_CASE("fields that hold numbers, Symbols or nil are found, and so are keys of Hashes") {
+  DumpOptions options;
+  options.own_file = "ours";
+  options.with_edges = true;
+  options.text_bytes = 100;
+  const Snapshot snapshot = whole(
+      std::string(kClasses) +
+          R"({"type":"VALUES","address":"0x7f0100","name":"@id=7 @state=:open @owner=nil @rate=1.5e+20"}
+{"type":"CONST","address":"0x7f0100","class":"0x7f0120","name":"@name"}
+{"type":"CONST","address":"0x7f0100","class":"0x7f0110","name":"@opts"}
+{"type":"VALUES","address":"0x7f0108","name":"@id=8 @state=:shut @bad=1,\"x\": @worse @owner=true"}
+{"type":"VALUES","address":"0x7f0110","name":"[:size]=3 [\u0022k\u0022]=4"}
+{"type":"CONST","address":"0x7f0110","class":"0x7f0120","name":"[:user]"}
+{"address":"0x7f0100", "type":"OBJECT", "class":"0x7f0028", "references":["0x7f0120", "0x7f0110"], "memsize":40}
+{"address":"0x7f0108", "type":"OBJECT", "class":"0x7f0028", "references":[], "memsize":40}
+{"address":"0x7f0110", "type":"HASH", "class":"0x7f0020", "references":["0x7f0120"], "memsize":40}
+{"address":"0x7f0120", "type":"STRING", "class":"0x7f0020", "value":"ann", "memsize":40}
+{"type":"END"}
+)",
+      options);
+  const auto result = taken(passed(snapshot));
+  REQUIRE(result);
+  const Snapshot& whole_one = *result->snapshot;
+  const auto found = [&](const std::string& conditions) -> std::string {
+    const auto expression = analyze::parse_find("Post[" + conditions + "]");
+    REQUIRE(expression);
+    const auto matches = analyze::find_matches(whole_one, *expression);
+    if (!matches) return matches.error().message();
+    std::string all;
+    for (const auto& one : matches->found) {
+      all += fmt::format("{:#x} ", std::uint64_t{whole_one.objects[one.object].address});
+    }
+    return all;
+  };
+  CHECK(found("@id == 7") == "0x7f0100 ");
+  CHECK(found("@id >= 7") == "0x7f0100 0x7f0108 ");
+  CHECK(found("@state == \"shut\"") == "0x7f0108 ");
+  CHECK(found("@owner == nil") == "0x7f0100 ");
+  CHECK(found("@owner == true") == "0x7f0108 ");
+  CHECK(found("@rate > 1e20") == "0x7f0100 ");
+  CHECK(found("@name == \"ann\"") == "0x7f0100 ");
+  CHECK(found("@opts[:size] == 3") == "0x7f0100 ");
+  CHECK(found("@opts[\"k\"] == 4") == "0x7f0100 ");
+  CHECK(found("@opts[:user] == \"ann\"") == "0x7f0100 ");
+  CHECK(found("@opts[:none] == 1")
+            .find("no Blog::Post has a field @opts[:none]; it has "
+                  "@id, @name, @opts, @owner, @rate, @state") != std::string::npos);
+  CHECK(found("@bad == 1").find("no Blog::Post has a field @bad") != std::string::npos);
+}
 
 TEST_CASE("a dump's snapshot leaves its worker as it is") {
   DumpOptions options;

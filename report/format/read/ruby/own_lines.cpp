@@ -1,0 +1,204 @@
+#include "report/format/read/ruby/own_lines.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "symbols/text/json_grammar.h"
+
+namespace heapattach::ruby {
+
+namespace {
+
+Tables& tables_of(RubyPieces& pieces, const RubyPiece& piece) {
+  return *std::find_if(pieces.tables.begin(), pieces.tables.end(),
+                       [&](const Tables& one) { return &one == piece.tables; });
+}
+
+// The number of a name. The keys of Hashes must not use up the numbers; kReference for those that
+// have none.
+std::uint16_t key_of(Tables& tables, std::string_view name) {
+  constexpr std::size_t kMostBeforeHashes = 32768;
+  const bool is_of_hash = name.starts_with('[');
+  if (is_of_hash && tables.keys.size() >= kMostBeforeHashes) return PackedEdge::kReference;
+  return tables.key(name);
+}
+
+bool is_before(const OwnName& a, const OwnName& b) {
+  return std::tie(a.address, a.to) < std::tie(b.address, b.to);
+}
+
+class Namer {
+ public:
+  explicit Namer(RubyPieces& pieces) : pieces_(pieces) {
+    for (RubyPiece& piece : pieces_.all) {
+      for (OwnName& name : piece.own_names) names_.push_back(std::move(name));
+      piece.own_names = {};
+    }
+    std::stable_sort(names_.begin(), names_.end(), is_before);
+  }
+
+  void run() {
+    if (names_.empty()) return;
+    for (RubyPiece& piece : pieces_.all) {
+      if (piece.tables == nullptr) continue;
+      name_edges(piece, tables_of(pieces_, piece));
+      name_roots(piece);
+    }
+  }
+
+ private:
+  void name_edges(RubyPiece& piece, Tables& tables) {
+    std::uint32_t first = 0;
+    for (std::size_t i = 0; i < piece.objects.size() && !piece.edges.empty(); ++i) {
+      const std::uint32_t end = piece.edge_ends[i];
+      const std::uint64_t address = piece.objects[i].address;
+      auto name = std::lower_bound(
+          names_.begin(), names_.end(), address,
+          [](const OwnName& one, std::uint64_t wanted) { return one.address < wanted; });
+      for (; name != names_.end() && name->address == address; ++name) {
+        const Identity& identity = tables.types[piece.objects[i].type];
+        if (name->to == 0) {
+          // Other kinds of objects with instance variables have other references too.
+          if (tables.kinds[identity.kind] != "OBJECT") continue;
+          name_variables(piece, tables, {first, end}, name->text);
+        } else {
+          name_one(piece, key_of(tables, name->text), {first, end}, name->to);
+        }
+      }
+      first = end;
+    }
+  }
+
+  static void name_one(RubyPiece& piece,
+                       std::uint16_t key,
+                       std::pair<std::uint32_t, std::uint32_t> edges,
+                       std::uint64_t to) {
+    for (std::uint32_t e = edges.first; e < edges.second; ++e) {
+      if (piece.edges[e].to != to || piece.edges[e].key != PackedEdge::kReference) continue;
+      piece.edges[e].key = key;
+      return;
+    }
+  }
+
+  static void name_variables(RubyPiece& piece,
+                             Tables& tables,
+                             std::pair<std::uint32_t, std::uint32_t> edges,
+                             std::string_view names) {
+    const auto count = std::count(names.begin(), names.end(), ' ') + 1;
+    if (count != edges.second - edges.first) return;
+    for (std::uint32_t e = edges.first; e < edges.second; ++e) {
+      const std::size_t length = std::min(names.find(' '), names.size());
+      piece.edges[e].key = tables.key(names.substr(0, length));
+      names.remove_prefix(std::min(length + 1, names.size()));
+    }
+  }
+
+  // Globals are roots: the addresses of their values have a name of their own.
+  void name_roots(RubyPiece& piece) {
+    std::vector<RootRecord> named;
+    for (RootRecord& root : piece.roots) {
+      if (root.name != "global_tbl") continue;
+      for (std::uint64_t& to : root.to) {
+        const OwnName wanted{0, to, {}};
+        const auto name = std::lower_bound(names_.begin(), names_.end(), wanted, is_before);
+        if (name == names_.end() || name->address != 0 || name->to != to) continue;
+        named.push_back({name->text, {to}});
+        to = 0;
+      }
+      std::erase(root.to, 0);
+    }
+    std::move(named.begin(), named.end(), std::back_inserter(piece.roots));
+  }
+
+  RubyPieces& pieces_;
+  std::vector<OwnName> names_;
+};
+
+// Gives the fields' values to their objects.
+class Valuer {
+ public:
+  explicit Valuer(RubyPieces& pieces) : pieces_(pieces) {
+    for (RubyPiece& piece : pieces_.all) {
+      std::move(piece.own_values.begin(), piece.own_values.end(), std::back_inserter(values_));
+      piece.own_values = {};
+    }
+    std::stable_sort(values_.begin(), values_.end(),
+                     [](const OwnValues& a, const OwnValues& b) { return a.address < b.address; });
+  }
+
+  void run() {
+    if (values_.empty()) return;
+    for (RubyPiece& piece : pieces_.all) {
+      if (piece.tables != nullptr) add_values(piece, tables_of(pieces_, piece));
+    }
+  }
+
+ private:
+  void add_values(RubyPiece& piece, Tables& tables) const {
+    const std::vector<Text> own = std::exchange(piece.texts, {});
+    auto text = own.begin();
+    for (std::uint32_t i = 0; i < piece.objects.size(); ++i) {
+      for (; text != own.end() && text->object == i; ++text) piece.texts.push_back(*text);
+      const std::uint64_t address = piece.objects[i].address;
+      auto values = std::lower_bound(
+          values_.begin(), values_.end(), address,
+          [](const OwnValues& one, std::uint64_t wanted) { return one.address < wanted; });
+      for (; values != values_.end() && values->address == address; ++values) {
+        add_fields(piece, tables, i, values->text);
+      }
+    }
+  }
+
+  static void add_fields(RubyPiece& piece,
+                         Tables& tables,
+                         std::uint32_t object,
+                         std::string_view fields) {
+    while (!fields.empty()) {
+      const std::string_view field = fields.substr(0, fields.find(' '));
+      fields.remove_prefix(std::min(field.size() + 1, fields.size()));
+      const std::size_t sign = field.find('=');
+      if (sign == std::string_view::npos) continue;
+      add_field(piece, key_of(tables, field.substr(0, sign)), object, field.substr(sign + 1));
+    }
+  }
+
+  // The process may have written anything.
+  static void add_field(RubyPiece& piece,
+                        std::uint16_t key,
+                        std::uint32_t object,
+                        std::string_view value) {
+    const bool is_symbol = value.starts_with(':');
+    const bool is_nil = value == "nil";
+    const bool is_number =
+        end_of_number(value.data(), value.data() + value.size()) == value.data() + value.size();
+    const bool is_good = is_symbol || is_nil || is_number || value == "true" || value == "false";
+    if (key == PackedEdge::kReference || !is_good) return;
+    if (is_symbol) value.remove_prefix(1);
+    if (is_nil) value = {};
+    Text text;
+    text.object = object;
+    text.bytes = static_cast<std::uint32_t>(value.size());
+    text.at = piece.text.size();
+    text.is_plain = !is_symbol;
+    text.key = key;
+    piece.text += value;
+    piece.texts.push_back(text);
+  }
+
+  RubyPieces& pieces_;
+  std::vector<OwnValues> values_;
+};
+
+}  // namespace
+
+void apply_own_lines(RubyPieces& pieces) {
+  Namer(pieces).run();
+  Valuer(pieces).run();
+}
+
+}  // namespace heapattach::ruby
