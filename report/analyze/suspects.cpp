@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "report/analyze/accumulation.h"
+#include "report/analyze/code_types.h"
 #include "report/analyze/other_paths.h"
 #include "report/analyze/roots.h"
 #include "report/analyze/whole_trees.h"
@@ -77,9 +78,10 @@ class SuspectFinder {
         bytes_(holding.bytes),
         dominators_(holding.dominators),
         retained_(holding.retained),
-        is_outermost_(holding.is_outermost) {
+        is_outermost_(holding.is_outermost),
+        is_code_(types_of_code(snapshot)) {
     for (const ObjectIndex object : dominators_.order) result_.live_bytes += bytes_[object];
-    result_.threshold = std::max<std::uint64_t>(result_.live_bytes / kShare, 1);
+    result_.threshold = least_of(result_.live_bytes - code_bytes(snapshot, holding));
     is_covered_.resize(snapshot.objects.size());
   }
 
@@ -89,16 +91,22 @@ class SuspectFinder {
              analyze::find_accumulations(dominators_, retained_, types_, result_.threshold))) {
       const Accumulation& place = found.place;
       if (is_collectors(types_[place.object])) continue;
+      auto gathered = gathered_below(place);
+      const bool holds_code = !gathered || is_code_[gathered->type];
+      const bool is_little = retained_[place.object] < least_of(result_.live_bytes);
+      if (is_code_[types_[place.object]] && holds_code && is_little) continue;
       Suspect& suspect = result_.found.emplace_back();
       suspect.object = place.object;
       suspect.objects = place.links;
       suspect.is_tree = found.is_tree;
       suspect.retained_bytes = retained_[place.object];
-      suspect.gathered = gathered_below(place);
+      suspect.gathered = gathered;
       members_.push_back({place.object});
     }
     cover_below();
-    for (std::size_t i = 0; i < kMostTypes && add_type(); ++i) cover_below();
+    for (const bool of_code : {false, true}) {
+      for (std::size_t i = 0; i < kMostTypes && add_type(of_code); ++i) cover_below();
+    }
     result_.untyped_bytes = untyped_bytes();
     add_root_paths();
     nest();
@@ -116,6 +124,16 @@ class SuspectFinder {
   }
 
  private:
+  static std::uint64_t least_of(std::uint64_t bytes) {
+    return std::max<std::uint64_t>(bytes / kShare, 1);
+  }
+
+  // Code comes after everything else: it is much in each program.
+  [[nodiscard]] bool is_of_code(const Suspect& suspect) const {
+    return is_code_[types_[suspect.object]] &&
+           (suspect.is_type || !suspect.gathered || is_code_[suspect.gathered->type]);
+  }
+
   // The collector's own objects are not a leak.
   [[nodiscard]] bool is_collectors(TypeIndex type) const {
     return snapshot_.types[type].name.ends_with(" of the collector)");
@@ -188,15 +206,18 @@ class SuspectFinder {
     return sums;
   }
 
-  // The type whose objects retain most of the rest, if that is enough.
-  bool add_type() {
+  // The type whose objects retain most of the rest, if that is enough. `of_code`: a type of code,
+  // or none of them.
+  bool add_type(bool of_code) {
     std::vector<std::uint64_t> sums = retained_by_types();
     for (TypeIndex type = 0; type < sums.size(); ++type) {
       // Objects of unknown types have nothing in common that could be suspected.
-      if (is_collectors(type) || !snapshot_.types[type].is_known()) sums[type] = 0;
+      const bool is_unknown = is_collectors(type) || !snapshot_.types[type].is_known();
+      if (is_unknown || is_code_[type] != of_code) sums[type] = 0;
     }
     const auto most = std::max_element(sums.begin(), sums.end());
-    if (most == sums.end() || *most < result_.threshold) return false;
+    const std::uint64_t least = of_code ? least_of(result_.live_bytes) : result_.threshold;
+    if (most == sums.end() || *most < least) return false;
     const auto type = static_cast<TypeIndex>(most - sums.begin());
     Suspect& suspect = result_.found.emplace_back();
     suspect.is_type = true;
@@ -281,6 +302,8 @@ class SuspectFinder {
     std::vector<std::size_t> largest_first(found.size());
     std::iota(largest_first.begin(), largest_first.end(), std::size_t{0});
     std::stable_sort(largest_first.begin(), largest_first.end(), [&](std::size_t a, std::size_t b) {
+      const bool of_code = is_of_code(found[a]);
+      if (of_code != is_of_code(found[b])) return !of_code;
       return found[a].retained_bytes > found[b].retained_bytes;
     });
     std::unordered_map<ObjectIndex, std::size_t> by_object;
@@ -431,6 +454,7 @@ class SuspectFinder {
   const analyze::Dominators& dominators_;
   const FlatArray<std::uint64_t>& retained_;
   const std::vector<bool>& is_outermost_;
+  const std::vector<bool> is_code_;                // by type
   std::vector<bool> is_covered_;                   // belongs to a suspect
   std::vector<std::vector<ObjectIndex>> members_;  // by suspect: the outermost of its objects
   Suspects result_;

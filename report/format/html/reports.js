@@ -22,7 +22,7 @@ function suspectsView() {
   const {found, threshold} = report.suspects;
   const lead = found.length === 0
     ? 'No single object retains a tenth of the live bytes.'
-    : `The few objects that each retain a tenth or more (${size(threshold)}) of the live bytes.`;
+    : `The few objects that each retain a tenth or more (${size(threshold)}) of the live bytes${threshold * 11 < liveBytes ? ' that are not code' : ''}.`;
   return make('div', {}, ...smallHeapPart(), make('p', {class: 'lead'}, lead), ...found.map(suspectPart));
 }
 

@@ -65,6 +65,42 @@ TEST_CASE("a single suspect and a suspect type are reported, the larger first") 
   CHECK(format_suspects_json(snapshot, suspects).find("\"kind\":\"type\"") != std::string::npos);
 }
 
+TEST_CASE("in Ruby, what a constant holds comes before the program's code, which is no leak") {
+  SnapshotBuilder build;
+  build.snapshot.header.runtime = "ruby";
+  const auto of_class = build.type("Class");
+  const auto code = build.type("imemo(iseq)");
+  const auto array = build.type("Array");
+  const auto order = build.type("Order");
+  build.object(0x1000, of_class, 6000, {{0, 1}, {8, 52}});  // Object, with the constant KEEP
+  std::vector<std::pair<std::uint32_t, snapshot::ObjectIndex>> orders;
+  for (std::uint32_t i = 0; i < 50; ++i) orders.emplace_back(8 * i, 2 + i);
+  build.object(0x2000, array, 400, orders);
+  for (std::uint32_t i = 0; i < 50; ++i) build.object(0x10000 + 64 * i, order, 10);
+  std::vector<std::pair<std::uint32_t, snapshot::ObjectIndex>> instructions;
+  for (std::uint32_t i = 0; i < 40; ++i) instructions.emplace_back(8 * i, 53 + i);
+  build.object(0x20000, of_class, 2000, instructions);
+  for (std::uint32_t i = 0; i < 40; ++i) build.object(0x30000 + 256 * i, code, 200);
+  snapshot::Root root;
+  root.symbol = "vm";
+  build.snapshot.roots.push_back(root);
+  const auto suspects = analyze::find_suspects(build.snapshot);
+  CHECK(suspects.live_bytes == 16'900);
+  CHECK(suspects.threshold == 90);  // of 900 bytes that are not code
+  REQUIRE(suspects.found.size() >= 2);
+  CHECK(suspects.found[0].sentence ==
+        "one Array keeps 900 bytes, 5 % of all live bytes: through 50 Order");
+  for (std::size_t i = 1; i < suspects.found.size(); ++i) {
+    CHECK(suspects.found[i].retained_bytes > suspects.live_bytes / 10);
+  }
+  const std::string text = format_suspects_text(build.snapshot, suspects, {});
+  CHECK_MESSAGE(
+      text.find("live bytes, or 90 bytes, a tenth of what is not code\n") != std::string::npos,
+      text);
+  build.snapshot.header.runtime = "crystal";
+  CHECK(analyze::find_suspects(build.snapshot).threshold == 1690);
+}
+
 TEST_CASE("objects of unknown types together are not a suspect, but are reported") {
   SnapshotBuilder build;
   const auto unknown = build.type("(unknown atomic)", false);
