@@ -19,6 +19,7 @@
 #include "inject/clone_call.h"
 #include "report/call/lock_watch.h"
 #include "report/call/pipe_drain.h"
+#include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
 #include "symbols/ruby/heap_pages.h"
 #include "symbols/ruby/lock_queue.h"
@@ -168,6 +169,8 @@ class Attempt {
   [[nodiscard]] const std::string& reason() const { return reason_; }
   // How long the code ran until there was no more time; zero if that is not why it failed.
   [[nodiscard]] std::chrono::seconds unfinished() const { return unfinished_; }
+  // How much it had written then.
+  [[nodiscard]] std::uint64_t written() const { return written_; }
   // Whether this thread would wait for Ruby's lock.
   [[nodiscard]] bool lock_is_held() const { return lock_is_held_; }
 
@@ -221,6 +224,7 @@ class Attempt {
       auto called =
           calls.call(has_lock ? ruby_.eval_string : ruby_.call_with_lock, arguments, until);
       const auto drained = drain.finish();
+      written_ = drain.bytes();
       if (!called || !drained) {
         static_cast<void>(receiver_.end());
         return called ? std::move(drained).error() : std::move(called).error();
@@ -258,6 +262,7 @@ class Attempt {
   bool has_other_threads_;
   std::string reason_;
   std::chrono::seconds unfinished_{0};
+  std::uint64_t written_ = 0;
 };
 
 // All attempts.
@@ -318,8 +323,11 @@ class Runs {
   // Half of the time goes to the first copy; ten times what it had is certainly more.
   [[nodiscard]] Error too_little_time() const {
     const auto minutes = std::chrono::ceil<std::chrono::minutes>(10 * unfinished_);
-    return Error{ErrorKind::Timeout, fmt::format("the copy of process {} did not finish in {} s",
-                                                 options_.request.pid, unfinished_.count())}
+    const std::string written =
+        written_ == 0 ? "" : fmt::format("; it had written {}", human_bytes(written_));
+    return Error{ErrorKind::Timeout,
+                 fmt::format("the copy of process {} did not finish in {} s{}",
+                             options_.request.pid, unfinished_.count(), written)}
         .advise(fmt::format("--timeout {}", std::chrono::seconds(minutes).count()));
   }
 
@@ -400,7 +408,10 @@ class Runs {
       HA_TRY(empty_queues(calls));
       is_done = HA_TRY(attempt.run(calls, answer_));
     }
-    unfinished_ = std::max(unfinished_, attempt.unfinished());
+    if (attempt.unfinished() > unfinished_) {
+      unfinished_ = attempt.unfinished();
+      written_ = attempt.written();
+    }
     if (attempt.reason() == kNoRubyThread) {
       foreign_threads_.insert(tid);
     } else if (!is_done && attempt.reason() != kLockIsHeld) {
@@ -444,6 +455,7 @@ class Runs {
   bool lock_is_held_ = false;        // by a thread that stands still
   bool has_other_threads_ = true;
   std::chrono::seconds unfinished_{0};  // the longest time after which a copy was given up
+  std::uint64_t written_ = 0;           // the bytes that this copy had written
   std::map<std::string, unsigned> reasons_;
 };
 
