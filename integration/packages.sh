@@ -9,7 +9,8 @@ test_packages=(doctest-dev clang libclang-rt-dev libc++-dev libc++abi-dev gcc-mu
   ruby sqlite3 gdb elfutils debuginfod musl-tools xz-utils nim
   libjemalloc2 'libtcmalloc-minimal4|libtcmalloc-minimal4t64' 'libmimalloc2.0|libmimalloc3')
 # Readers of exports.
-consumer_packages=(golang-go nodejs valgrind libdevel-nytprof-perl chromium prometheus)
+consumer_packages=(golang-go nodejs valgrind libdevel-nytprof-perl chromium prometheus python3-jsonschema
+  python3-protobuf)
 long_consumer_packages=(ruby-heapy visualvm default-jdk-headless)
 consumer_npm_packages=(playwright-core@1.56.1)
 long_consumer_npm_packages=(chrome-devtools-mcp@1.11.0 @memlab/heap-analysis@2.0.5

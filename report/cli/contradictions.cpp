@@ -130,11 +130,12 @@ Result<void> refuse_calls(const Draft& draft) {
 Result<void> refuse_redaction(const Options& options) {
   if (!options.redact) return {};
   const bool is_of_bytes = needs_contents(*options.format);
-  const std::array<std::pair<std::string_view, bool>, 10> given{{
+  const std::array<std::pair<std::string_view, bool>, 11> given{{
       {"--values", options.value_bytes > 0},
       {"--strings", options.report == Report::Strings},
       {"--stacks", options.report == Report::Stacks},
       {"--check", options.report == Report::Check},
+      {"--list", options.report == Report::List},
       {"--diagnose", options.report == Report::Diagnose},
       {"--trace", options.report == Report::Trace},
       {"--call", options.report == Report::Call},

@@ -86,6 +86,7 @@ ExitStatus run_all(const Options& given, const Sources& sources, Console& consol
   if (const auto suits = refuse_for_file_kind(options); !suits) {
     return refuse(usage_error(suits.error(), row_of(options.report).name), console);
   }
+  if (row_of(options.report).source.empty()) return run_report(options, sources, console);
   if (is_of_files(options)) {
     confine_to_files(options, console);
   } else {

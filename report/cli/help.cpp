@@ -52,8 +52,10 @@ std::string option_line(const OptionRow& row) {
 }
 
 std::string usage_of(const ReportRow& row) {
-  return fmt::format("{}{}{} {}", row.name, row.argument.empty() ? "" : " ", row.argument,
-                     row.source);
+  std::string text(row.name);
+  if (!row.argument.empty()) text.append(" ").append(row.argument);
+  if (!row.source.empty()) text.append(" ").append(row.source);
+  return text;
 }
 
 constexpr std::string_view kSourceText =
@@ -110,8 +112,8 @@ std::vector<std::string_view> own_options(Report report) {
 std::string help_about(const ReportRow& row) {
   std::string text = fmt::format("Usage: heapattach {}\n", usage_of(row));
   if (!option_of(row).empty()) {
-    text += fmt::format("   or: heapattach --{}{}{} {}\n", option_of(row),
-                        row.argument.empty() ? "" : " ", row.argument, row.source);
+    text += fmt::format("   or: heapattach --{}{}\n", option_of(row),
+                        usage_of(row).substr(row.name.size()));
   }
   std::string what(row.help);
   what.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(what.front())));
@@ -142,6 +144,7 @@ constexpr std::string_view kShortHelp =
   heapattach leaks 4711              malloc's memory that nothing references
   heapattach trace 4711              record for 30 s which code allocates what
   heapattach check 4711              check permission and estimate the pause
+  heapattach list                    the processes that can be read
   heapattach -o heap.jsonl.gz 4711   save a snapshot, to use in place of 4711
   heapattach diff heap.jsonl.gz 4711 what grew since then
   heapattach -o heap.html 4711       a page for a browser

@@ -9,6 +9,8 @@ namespace heapattach {
 
 // "heapattach 0.1.0": printed by --version and stored in the header of a snapshot.
 [[nodiscard]] std::string_view version_text();
+// What --version --json prints. (both are in version.cpp)
+[[nodiscard]] std::string version_json();
 
 // The text of `help TOPIC`: the most important options on one screen (no topic), everything
 // ("all"), one report or option, the option list of the man page ("man"), or a shell's completions

@@ -4,6 +4,8 @@
 #include <span>
 #include <variant>
 
+#include <unistd.h>
+
 #include "report/cli/guarded_run.h"
 #include "report/cli/options.h"
 #include "report/cli/process.h"
@@ -15,7 +17,17 @@ namespace heapattach {
 
 namespace {
 
+// Without arguments, a person at a terminal gets the processes to choose from.
+ExitStatus list_for_choosing() {
+  constexpr const char* kArguments[] = {"list"};
+  const auto options = std::get<Options>(parse_options(kArguments));
+  const ExitStatus status = run_guarded_work(options, real_sources(), console_settings(&options));
+  const bool has_none = status == ExitStatus::Denied || status == ExitStatus::Gone;
+  return has_none ? ExitStatus::Usage : status;
+}
+
 ExitStatus run_with(std::span<const char* const> arguments) {
+  if (arguments.empty() && ::isatty(STDOUT_FILENO) == 1) return list_for_choosing();
   const ParsedOptions parsed = parse_options(arguments);
   const auto* const options = std::get_if<Options>(&parsed);
   const Console::Settings settings = console_settings(options);

@@ -18,7 +18,7 @@ constexpr Reports kGates{Report::Snapshot, Report::Count, Report::Sizes,   Repor
 constexpr Reports kConditions{Report::Snapshot, Report::Count, Report::Sizes,    Report::Diff,
                               Report::Watch,    Report::Leaks, Report::Diagnose, Report::Stacks};
 constexpr Reports kOfHeaps = Reports::all().without(
-    {Report::Stacks, Report::Check, Report::Call, Report::Ruby, Report::Trace});
+    {Report::Stacks, Report::Check, Report::Call, Report::Ruby, Report::Trace, Report::List});
 constexpr Reports kWithOutput = Reports::all().without({Report::Serve});
 constexpr Reports kCopies{Report::Call, Report::Ruby, Report::Inject};
 
@@ -98,6 +98,19 @@ Result<void> read_keep(const std::string& value, Draft& draft) {
              : set<text, &Options::keep>(value, draft);
 }
 
+// --json is a short name of -f json.
+Result<void> choose_format(const std::string& value, Draft& draft) {
+  if (!draft.format.empty() && draft.format != value) {
+    return usage(fmt::format("the format is already {}", draft.format));
+  }
+  draft.format = value;
+  return {};
+}
+
+Result<void> choose_json(const std::string& /*value*/, Draft& draft) {
+  return choose_format("json", draft);
+}
+
 Result<void> show_all_frames(const std::string& /*value*/, Draft& draft) {
   draft.options.trace.with_all_frames = true;
   draft.options.brief = false;
@@ -162,9 +175,14 @@ const std::array kOptions{
               .argument = "NAME",
               .group = Group::Output,
               .help = "{formats}",
-              .read = keep_text<&Draft::format>,
+              .read = choose_format,
               .reports = kWithOutput,
               .offers = "@format"},
+    OptionRow{.name = "json",
+              .group = Group::Output,
+              .help = "the same as -f json",
+              .read = choose_json,
+              .reports = kWithOutput},
     OptionRow{.name = "gzip",
               .letter = 'z',
               .group = Group::Output,
@@ -187,7 +205,7 @@ const std::array kOptions{
               .read = set<at_least<1>, &Options::rows, &Rows::top>,
               .reports = Reports{Report::Count, Report::Sizes, Report::Diff, Report::Watch,
                                  Report::Strings, Report::Find, Report::Trace, Report::Leaks,
-                                 Report::Serve}},
+                                 Report::Serve, Report::List}},
     OptionRow{.name = "type",
               .argument = "GLOB",
               .group = Group::Rows,
@@ -388,7 +406,7 @@ const std::array kOptions{
                       "gc; malloc (of glibc or musl); both (in one snapshot)",
               .read = set<read_heap, &Options::heap>,
               .reports = Reports::all().without(
-                  {Report::Stacks, Report::Call, Report::Ruby, Report::Inject}),
+                  {Report::Stacks, Report::Call, Report::Ruby, Report::Inject, Report::List}),
               .offers = "@heap"},
     OptionRow{.name = "snapshot",
               .argument = "MODE",
@@ -397,7 +415,8 @@ const std::array kOptions{
                       "copy of it); auto (picks one of these two); read (stops nothing; the result "
                       "may be inconsistent)",
               .read = set<one_of<kHolds>, &Options::hold>,
-              .reports = Reports::all().without({Report::Stacks, Report::Trace, Report::Serve}),
+              .reports = Reports::all().without(
+                  {Report::Stacks, Report::Trace, Report::Serve, Report::List}),
               .needs = Needs::Process,
               .offers = "freeze clone auto read"},
     OptionRow{.name = "max-pause",
@@ -591,7 +610,9 @@ const std::array kOptions{
               .letter = 'h',
               .argument = "[NAME|all]",
               .help = "show a summary, the help for one report, or all help"},
-    OptionRow{.name = "version", .letter = 'V', .help = "print the version"},
+    OptionRow{.name = "version",
+              .letter = 'V',
+              .help = "print the version; with --json, also what this release can do"},
 };
 
 }  // namespace

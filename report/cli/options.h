@@ -45,6 +45,7 @@ enum class Report : std::uint8_t {
   Leaks,
   Diagnose,
   Serve,
+  List,
 };
 enum class ColourChoice : std::uint8_t { Auto, Always, Never };
 

@@ -271,16 +271,21 @@ Result<Options> make_sense(const Words& words) {
 struct Asked {
   bool help = false;
   bool version = false;
+  bool json = false;
   std::string_view topic;
 };
 
 Asked what_is_asked(std::span<const char* const> arguments) {
   Asked asked;
   if (!arguments.empty() && std::string_view(arguments.front()) == "help") {
-    return {true, false, arguments.size() > 1 ? arguments[1] : ""};
+    return {.help = true, .topic = arguments.size() > 1 ? arguments[1] : ""};
   }
+  std::string_view before;
   for (const std::string_view word : arguments) {
     if (word == "--") break;
+    asked.json |= word == "--json" || word == "-fjson" || word == "--format=json";
+    asked.json |= word == "json" && (before == "-f" || before == "--format");
+    before = word;
     asked.version |= word == "--version" || word == "-V";
     asked.help |= word == "--help" || word == "-h";
     const std::string_view name = word.substr(word.starts_with("--") ? 2 : 0);
@@ -310,10 +315,6 @@ UsageError usage_error(const Error& error, std::string_view report) {
   return wrong;
 }
 
-std::string_view version_text() {
-  return "heapattach " HEAPATTACH_VERSION;
-}
-
 ParsedOptions parse_options(std::span<const char* const> arguments) {
   const Asked asked = what_is_asked(arguments);
   if (asked.help) {
@@ -321,7 +322,9 @@ ParsedOptions parse_options(std::span<const char* const> arguments) {
     if (!text) return usage_error(text.error(), {});
     return ShowText{std::move(text).value()};
   }
-  if (asked.version) return ShowText{fmt::format("{}\n", version_text())};
+  if (asked.version) {
+    return ShowText{asked.json ? version_json() : fmt::format("{}\n", version_text())};
+  }
   auto words = Parser(arguments).parse();
   if (!words) return usage_error(words.error(), named_report(arguments));
   auto options = make_sense(*words);

@@ -97,10 +97,26 @@ Result<void> read_command(Draft& draft) {
   return {};
 }
 
+// A report that has no source looks at all processes; --name chooses some.
+Result<void> refuse_sources(const Draft& draft) {
+  const bool has_source = !draft.sources.empty() || !draft.pids.empty() || !draft.trees.empty() ||
+                          !draft.command.empty();
+  const std::string shown = shown_name(row_of(draft.options.report));
+  if (has_source) return usage(fmt::format("{} takes no process and no file", shown));
+  for (const OptionRow* const row : draft.options.given) {
+    if (row->needs == Needs::AnySource && row->group != OptionGroup::Symbols) continue;
+    return usage(fmt::format("--{} is not for {}", row->name, shown));
+  }
+  return {};
+}
+
 Error no_source(std::string_view report, const Options& options) {
   Error error = usage("no process and no file given");
   if (options.leaks.confirm) return std::move(error).advise("heapattach leaks --confirm 2s PID");
-  if (report == "snapshot") return std::move(error).advise("heapattach [REPORT] SOURCE");
+  if (report == "snapshot") {
+    return std::move(error).advise(
+        "heapattach [REPORT] SOURCE; `heapattach list` shows the processes");
+  }
   const ReportRow& row = *find_report(report);
   return std::move(error).advise(fmt::format(
       "heapattach {}{}{} {}", row.name, row.argument.empty() ? "" : " ", row.argument, row.source));
@@ -110,6 +126,7 @@ Error no_source(std::string_view report, const Options& options) {
 
 Result<void> read_sources(Draft& draft, std::string_view report_name) {
   Options& options = draft.options;
+  if (row_of(options.report).source.empty()) return refuse_sources(draft);
   if (!draft.command.empty()) return read_command(draft);
   if (options.leaks.at_exit)
     return usage("--at-exit needs a program").advise("--at-exit -- COMMAND");

@@ -32,22 +32,6 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-// The kernel gives a process's start in ticks since boot, and the time of boot.
-std::string start_time(const Process& process) {
-  const auto stat = Fd::open("/proc/stat", O_RDONLY);
-  if (!stat) return "";
-  const auto text = read_all(*stat, std::size_t{16} << 20);
-  if (!text) return "";
-  const auto at = text->find("\nbtime ");
-  if (at == std::string::npos) return "";
-  const char* digits = text->data() + at + 7;
-  std::int64_t boot_seconds = 0;
-  std::from_chars(digits, text->data() + text->size(), boot_seconds);
-  const auto ticks = static_cast<std::uint64_t>(std::max(::sysconf(_SC_CLK_TCK), 1L));
-  const auto since_boot = static_cast<std::int64_t>(process.start_ticks() / ticks);
-  return rfc3339(WallClock::time_point(std::chrono::seconds(boot_seconds + since_boot)), false);
-}
-
 Heap account_of(const heap::Source& source, const heap::Contents& contents) {
   const heap::Counters& counters = contents.counters;
   const heap::BlockIndex& index = contents.index;
@@ -67,6 +51,22 @@ Heap account_of(const heap::Source& source, const heap::Contents& contents) {
 }
 
 }  // namespace
+
+// The kernel gives a process's start in ticks since boot, and the time of boot.
+std::string start_time(const Process& process) {
+  const auto stat = Fd::open("/proc/stat", O_RDONLY);
+  if (!stat) return "";
+  const auto text = read_all(*stat, std::size_t{16} << 20);
+  if (!text) return "";
+  const auto at = text->find("\nbtime ");
+  if (at == std::string::npos) return "";
+  const char* digits = text->data() + at + 7;
+  std::int64_t boot_seconds = 0;
+  std::from_chars(digits, text->data() + text->size(), boot_seconds);
+  const auto ticks = static_cast<std::uint64_t>(std::max(::sysconf(_SC_CLK_TCK), 1L));
+  const auto since_boot = static_cast<std::int64_t>(process.start_ticks() / ticks);
+  return rfc3339(WallClock::time_point(std::chrono::seconds(boot_seconds + since_boot)), false);
+}
 
 void fill_origin(const Process& process, const Modules& modules, Header& header) {
   header.tool = "heapattach " HEAPATTACH_VERSION;

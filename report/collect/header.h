@@ -20,6 +20,9 @@ void fill_header(const Target& target,
 // Fills the part that does not depend on a collector: the process and the machine.
 void fill_origin(const Process& process, const Modules& modules, Header& header);
 
+// When the process was started, in the format of the header; empty if unknown.
+[[nodiscard]] std::string start_time(const Process& process);
+
 // A time in the format of the header: RFC 3339, UTC, with milliseconds.
 [[nodiscard]] std::string moment_text(std::chrono::system_clock::time_point at);
 

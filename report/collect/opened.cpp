@@ -1,5 +1,6 @@
 #include "report/collect/opened.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -64,6 +65,12 @@ Error Opened::explain(Error error) const {
     for (const std::string& text : warnings_of(*core, modules)) error.reason += "; " + text;
   }
   return error;
+}
+
+bool uses_cxx(const Modules& modules) {
+  return std::any_of(modules.all().begin(), modules.all().end(), [](const Module& module) {
+    return module.name().starts_with("libstdc++.so") || module.name().starts_with("libc++.so");
+  });
 }
 
 }  // namespace heapattach::snapshot

@@ -63,4 +63,7 @@ class Opened {
   Result<void> read_modules(const Request& request);
 };
 
+// Whether the library of C++ is loaded.
+[[nodiscard]] bool uses_cxx(const Modules& modules);
+
 }  // namespace heapattach::snapshot

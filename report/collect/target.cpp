@@ -107,12 +107,6 @@ std::vector<Range> code_of(const Modules& modules) {
   return code;
 }
 
-bool uses_cxx(const Modules& modules) {
-  return std::any_of(modules.all().begin(), modules.all().end(), [](const Module& module) {
-    return module.name().starts_with("libstdc++.so") || module.name().starts_with("libc++.so");
-  });
-}
-
 // Reads debug information. A part that cannot be read costs only its types and leaves a note.
 types::TypeModel find_types(const TakeOptions& options,
                             const Opened& target,

@@ -322,19 +322,6 @@ void add_named(const ProgramNames& names, std::vector<Type>& types) {
   }
 }
 
-// Programs of Crystal mention one of its own environment variables, stripped or not.
-bool has_runtime(const Module& program) {
-  if (program.find_symbol("__crystal_main") || program.find_symbol("__crystal_malloc64")) {
-    return true;
-  }
-  constexpr std::string_view kMark = "CRYSTAL_LOAD_DEBUG_INFO";
-  return std::any_of(
-      program.segments().begin(), program.segments().end(), [&](const Segment& segment) {
-        const auto bytes = program.file_bytes(segment.range.start);
-        return memmem(bytes.data(), bytes.size(), kMark.data(), kMark.size()) != nullptr;
-      });
-}
-
 // No single function makes Strings. It is the first type that the compiler numbers (Crystal::LLVMId
 // counts Object, Reference and then their subclasses from String on).
 void add_string(std::vector<Type>& types) {
@@ -349,6 +336,19 @@ void add_string(std::vector<Type>& types) {
 }
 
 }  // namespace
+
+// Programs of Crystal mention one of its own environment variables, stripped or not.
+bool has_runtime(const Module& program) {
+  if (program.find_symbol("__crystal_main") || program.find_symbol("__crystal_malloc64")) {
+    return true;
+  }
+  constexpr std::string_view kMark = "CRYSTAL_LOAD_DEBUG_INFO";
+  return std::any_of(
+      program.segments().begin(), program.segments().end(), [&](const Segment& segment) {
+        const auto bytes = program.file_bytes(segment.range.start);
+        return memmem(bytes.data(), bytes.size(), kMark.data(), kMark.size()) != nullptr;
+      });
+}
 
 Result<AllocatorScan> scan_allocators(const Modules& modules, const MemoryReader& memory) {
   const Module* program = modules.main_program();

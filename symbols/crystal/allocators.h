@@ -22,6 +22,9 @@ struct AllocatorScan {
   bool is_crystal = false;    // the program has Crystal's runtime in it
 };
 
+// Whether a program has Crystal's runtime in it.
+[[nodiscard]] bool has_runtime(const Module& program);
+
 // Reads the types from the allocating functions of the main program. Uses `memory` only for the few
 // words through which a program calls a collector in a shared library. Fails only without a
 // disassembler.

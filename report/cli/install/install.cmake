@@ -26,6 +26,10 @@ add_custom_target(heapattach_man ALL DEPENDS ${packed_files})
 
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE
   ${CMAKE_CURRENT_LIST_DIR}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/report/schema
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/heapattach)
+install(FILES ${PROJECT_SOURCE_DIR}/report/examples/read_snapshot.py
+  DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/heapattach-serve.service DESTINATION lib/systemd/system)
 install(PROGRAMS ${PROJECT_SOURCE_DIR}/integration/ci/heapattach-watchdog
   ${PROJECT_SOURCE_DIR}/integration/containers/kubectl-heapattach TYPE BIN)

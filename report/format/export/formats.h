@@ -9,6 +9,7 @@
 #include "report/format/write/growth_formats.h"
 #include "report/format/write/json_lines.h"
 #include "report/format/write/leak_formats.h"
+#include "report/format/write/process_list.h"
 #include "report/format/write/string_formats.h"
 #include "report/format/write/summary_formats.h"
 #include "report/format/write/together.h"
@@ -110,6 +111,7 @@ struct Format {
   TextWriter<const SummaryReport&> summary = {};
   TextWriter<const snapshot::Examination&> check = {};
   TextWriter<const DiagnosisReport&> diagnosis = {};
+  TextWriter<const snapshot::ProcessList&> processes = {};
 };
 
 // Whether a format has one of these writers.

@@ -1,0 +1,101 @@
+// The list of the processes that can be read: it is true, and the processes do not notice it.
+
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include "integration/cloning.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// The row of a process in the list, as JSON; empty if it is not there.
+std::string row_of(const ToolRun& run, pid_t pid) {
+  simdjson::dom::parser parser;
+  const simdjson::dom::element list = parser.parse(run.output);
+  for (const simdjson::dom::element row : simdjson::dom::array(list["processes"])) {
+    if (std::int64_t(row["pid"]) == pid) return simdjson::minify(row);
+  }
+  return {};
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The name of a process by the kernel.
+std::string name_of(pid_t pid) {
+  std::string name = read_text(fmt::format("/proc/{}/comm", pid));
+  return name.substr(0, name.find('\n'));
+}
+
+ToolRun list(const LiveTarget& target, const ChildOptions& options = {}) {
+  return run_tool({"list", "--json", "--name", name_of(target.pid())}, options);
+}
+
+}  // namespace
+
+TEST_CASE("the list has the runtime, the heaps and the memory of a process, which does not notice") {
+  struct Expected {
+    const char* target;
+    std::vector<std::string> arguments;
+    const char* runtime;
+    const char* heaps;
+  };
+  const Expected all[] = {
+      {"still", {"5000"}, "", "\"heaps\":[\"gc\",\"malloc\"]"},
+      {"typed_service_debug", {}, "\"runtime\":\"crystal\"", "\"gc\""},
+      {"service_static_stripped", {}, "\"runtime\":\"crystal\"", "\"gc\""},
+      {"standing", {}, "", "\"heaps\":[\"malloc\"]"},
+  };
+  for (const Expected& one : all) {
+    CAPTURE(one.target);
+    if (!is_target_built(one.target)) continue;
+    LiveTarget target(one.target, one.arguments);
+    const Traces before = traces_of(target.pid());
+    const ToolRun run = list(target);
+    CHECK_MESSAGE(run.status == 0, run.errors);
+    const std::string row = row_of(run, target.pid());
+    CHECK_MESSAGE(has(row, one.runtime), row);
+    CHECK_MESSAGE(has(row, one.heaps), row);
+    CHECK_MESSAGE(has(row, fmt::format("\"name\":\"{}\"", name_of(target.pid()))), row);
+    CHECK_MESSAGE(has(row, "\"started\":\"2"), row);
+    CHECK(difference(before, traces_of(target.pid())) == "");
+  }
+}
+
+TEST_CASE("the list leaves out what may not be read, and says so") {
+  if (::geteuid() != 0) {
+    print_skip("running as another user needs root");
+    return;
+  }
+  LiveTarget target("plain");
+  const ToolRun run = list(target, {.uid = 1000});
+  CHECK(run.status == 4);
+  CHECK(row_of(run, target.pid()).empty());
+  CHECK_MESSAGE(has(run.errors, "no process can be read"), run.errors);
+  CHECK(run_tool({"list", "--name", "no such name"}).status == 3);
+}
+
+TEST_CASE("without arguments, a terminal gets the list, and a script an error") {
+  LiveTarget target("plain");
+  const ToolRun script = run_tool({});
+  CHECK(script.status == 2);
+  CHECK(script.output.empty());
+  CHECK_MESSAGE(has(script.errors, "no process and no file given"), script.errors);
+  const ToolRun terminal = run_in_shell("script -qec \"$0\" /dev/null </dev/null", {});
+  CHECK_MESSAGE(terminal.status == 0, terminal.output);
+  CHECK_MESSAGE(has(terminal.output, "next: heapattach diagnose "), terminal.output);
+  CHECK_MESSAGE(has(terminal.output, "resident"), terminal.output);
+  CHECK(run_tool({"list", "4711"}).status == 2);
+}
+
+}  // namespace heapattach

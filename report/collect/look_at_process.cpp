@@ -1,0 +1,73 @@
+#include "report/collect/look_at_process.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "attach/process/kernel_text.h"
+#include "attach/process/permission.h"
+#include "attach/process/process.h"
+#include "report/collect/header.h"
+#include "report/collect/opened.h"
+#include "report/collect/target.h"
+#include "symbols/crystal/allocators.h"
+#include "symbols/heaps.h"
+#include "symbols/malloc/object_allocators.h"
+#include "symbols/ruby/heap_kind.h"
+#include "symbols/ruby/interpreter.h"
+#include "symbols/runtimes.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+std::string runtime_of(const Opened& opened) {
+  const Module* const program = opened.modules.main_program();
+  if (program != nullptr && crystal::has_runtime(*program)) return "crystal";
+  const auto strangers = runtimes::find_runtimes(opened.modules, opened.memory);
+  if (!strangers.name().empty()) return std::string(strangers.name());
+  if (const auto* const allocator = glibc::find_object_allocator(opened.modules)) {
+    return std::string(allocator->name);
+  }
+  return uses_cxx(opened.modules) ? "c++" : "";
+}
+
+void add_heaps(Opened& opened, const Deadline& deadline, ReadableProcess& process) {
+  for (const heap::Kind* const kind : heap_kinds()) {
+    if (kind->find == nullptr) continue;
+    if (opened.find_heap(
+            *kind, [](std::string_view) {}, deadline))
+      process.heaps.push_back(kind);
+  }
+}
+
+}  // namespace
+
+Result<ReadableProcess> glance_at_process(pid_t pid) {
+  const Process opened = HA_TRY(Process::open(pid));
+  HA_TRY(check_may_trace(opened));
+  ReadableProcess process;
+  process.pid = pid;
+  const std::string status = HA_TRY(opened.read_file("status"));
+  process.resident_bytes = bytes_after(status, "VmRSS").value_or(0);
+  process.started = start_time(opened);
+  return process;
+}
+
+void look_at_process(const Deadline& deadline, ReadableProcess& process) {
+  Request request;
+  request.pid = process.pid;
+  request.deadline = deadline;
+  auto opened = Opened::open(request);
+  if (!opened) return;
+  process.is_known = true;
+  if (ruby::find_interpreter(opened->modules, opened->memory)) {
+    process.runtime = "ruby";
+    process.heaps = {&ruby::kHeapKind};
+    return;
+  }
+  process.runtime = runtime_of(*opened);
+  add_heaps(*opened, deadline, process);
+}
+
+}  // namespace heapattach::snapshot

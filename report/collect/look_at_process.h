@@ -1,0 +1,17 @@
+#pragma once
+
+#include "attach/base/deadline.h"
+#include "attach/base/result.h"
+#include "report/model/process_list.h"
+
+namespace heapattach::snapshot {
+
+// What a listing shows of a process, without its runtime and heaps. Denied or Traced if reports
+// cannot read it, Gone if it has exited. Stops nothing.
+Result<ReadableProcess> glance_at_process(pid_t pid);
+
+// Adds the runtime and the heaps, which takes milliseconds, or more for a very large program. They
+// stay unknown if the process exits or the deadline passes.
+void look_at_process(const Deadline& deadline, ReadableProcess& process);
+
+}  // namespace heapattach::snapshot
