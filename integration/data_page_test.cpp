@@ -53,7 +53,7 @@ TEST_CASE("the page on data shows the output of DuckDB") {
       "duckdb");
   INFO(run.output << run.errors);
   CHECK(run.status == 0);
-  CHECK(run.output == "ran=3\n");
+  CHECK(run.output == "ran=4\n");
 }
 
 TEST_CASE("heapattach reads the snapshot of the page on data") {

@@ -179,6 +179,34 @@ TEST_CASE("go tool pprof shows the counts of each type under its whole name") {
                   {heap.file("heap.pb.gz"), CONSUMERS "/pprof.py"});
 }
 
+TEST_CASE("a Perfetto trace has the counts of each type, the roots, and all stacks") {
+  if (is_missing()) return;
+  if (run_in_shell("/usr/bin/python3 -c 'import google.protobuf'", {}).status != 0) {
+    print_skip("python3-protobuf is not installed");
+    return;
+  }
+  Exported heap;
+  const ToolRun run = run_in_shell("/usr/bin/python3 \"$2\" \"$1\"",
+                                   {heap.file("heap.pftrace"), CONSUMERS "/perfetto.py"});
+  CAPTURE(run.errors);
+  REQUIRE(run.status == 0);
+  const auto lines = [&](const std::string& kind) {
+    return run_in_shell("printf %s \"$1\" | sed -n \"s/^$2\\t//p\"", {run.output, kind}).output;
+  };
+  CHECK(difference(rows_of(lines("type")), heap.truth()) == "");
+  CHECK_MESSAGE(lines("root").find("5\t(static data") != std::string::npos, lines("root"));
+  CHECK(lines("root").find("STORE") != std::string::npos);
+  // The end of the line is the number of objects that no root reaches.
+  const std::string sums = lines("heap");
+  CHECK_MESSAGE(sums.find(fmt::format("\t{}\t0\n", heap.all_bytes())) != std::string::npos, sums);
+  const ToolRun saved = run_in_shell(
+      "grep -cE '^.\"record\":\"(thread|fiber)\".*\"(frames|same_frames_as)\":' \"$1\"",
+      {heap.saved()});
+  CHECK(run_in_shell("printf %s \"$1\" | grep -c .", {lines("stack")}).output == saved.output);
+  CHECK(lines("stack").find("thread\ttarget_typed_se") != std::string::npos);
+  CHECK(lines("stack").find("__crystal_main") != std::string::npos);
+}
+
 TEST_CASE("the viewer of valgrind's DHAT builds a tree of the counts of each type") {
   if (is_missing()) return;
   if (!is_there("node", "nodejs")) return;

@@ -33,6 +33,7 @@ RUNS = {
     "summary": [[service], [both]],
     "leaks": [["--heap", "malloc", "--confirm", "100ms", both]],
     "trace": [[trace], ["--by", "type", "--top", "1", trace]],
+    "merge": [[saved, saved], ["--top", "1", saved, trace]],
     "check": [[service], [both]],
     "diagnose": [[hung], [saved]],
     "list": [["--top", "1"], ["--name", "no such name"]],

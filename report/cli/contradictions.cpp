@@ -165,7 +165,8 @@ Result<void> refuse_without_values(const Options& options) {
 Result<void> refuse_contradictions(const Draft& draft) {
   const Options& options = draft.options;
   if (options.quiet && options.verbose) return usage("-q and -v contradict each other");
-  if (options.report == Report::Count && options.rows.sort == snapshot::SortBy::Retained) {
+  const bool only_counts = options.report == Report::Count || options.report == Report::Merge;
+  if (only_counts && options.rows.sort == snapshot::SortBy::Retained) {
     return usage("--sort retained works only with --sizes, --diff and --watch");
   }
   HA_TRY(refuse_live(options));
@@ -178,14 +179,25 @@ Result<void> refuse_contradictions(const Draft& draft) {
   return refuse_redaction(options);
 }
 
+namespace {
+
+// A table of many snapshots has counts alone, a timeline of them has everything.
+bool is_merged_table(const Options& options) {
+  return options.report == Report::Merge && !options.format->is_series;
+}
+
+}  // namespace
+
 bool needs_objects(const Options& options) {
-  const bool counts = options.report == Report::Count || options.report == Report::Summary;
+  const bool counts = options.report == Report::Count || options.report == Report::Summary ||
+                      is_merged_table(options);
   return !counts || needs_edges(options);
 }
 
 bool needs_edges(const Options& options) {
   const bool counts_alone = options.report == Report::Count || options.report == Report::Strings ||
                             options.report == Report::Summary || options.report == Report::Stacks ||
+                            is_merged_table(options) ||
                             (options.report == Report::Trace && !options.format->trace_page);
   if (!counts_alone) return true;
   return std::any_of(options.fail_if.begin(), options.fail_if.end(), [](const FailIf& condition) {

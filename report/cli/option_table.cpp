@@ -9,10 +9,10 @@ namespace heapattach {
 
 namespace {
 
-constexpr Reports kGrouped{Report::Count, Report::Sizes, Report::Diff, Report::Watch,
-                           Report::Trace};
-constexpr Reports kTables{Report::Count, Report::Sizes,   Report::Diff,
-                          Report::Watch, Report::Strings, Report::Trace};
+constexpr Reports kGrouped{Report::Count, Report::Sizes, Report::Diff,
+                           Report::Watch, Report::Trace, Report::Merge};
+constexpr Reports kTables{Report::Count,   Report::Sizes, Report::Diff, Report::Watch,
+                          Report::Strings, Report::Trace, Report::Merge};
 constexpr Reports kGates{Report::Snapshot, Report::Count, Report::Sizes,   Report::Diff,
                          Report::Watch,    Report::Leaks, Report::Diagnose};
 constexpr Reports kConditions{Report::Snapshot, Report::Count, Report::Sizes,    Report::Diff,
@@ -205,7 +205,7 @@ const std::array kOptions{
               .read = set<at_least<1>, &Options::rows, &Rows::top>,
               .reports = Reports{Report::Count, Report::Sizes, Report::Diff, Report::Watch,
                                  Report::Strings, Report::Find, Report::Trace, Report::Leaks,
-                                 Report::Serve, Report::List}},
+                                 Report::Serve, Report::List, Report::Merge}},
     OptionRow{.name = "type",
               .argument = "GLOB",
               .group = Group::Rows,

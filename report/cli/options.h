@@ -46,6 +46,7 @@ enum class Report : std::uint8_t {
   Diagnose,
   Serve,
   List,
+  Merge,
 };
 enum class ColourChoice : std::uint8_t { Auto, Always, Never };
 
@@ -122,7 +123,7 @@ struct Options : Request {
   bool tree = false;                    // include all descendants of each of `pids`
   std::vector<pid_t> pids;              // all that were given
   std::string name;                     // a pattern for the names of processes instead; empty: none
-  std::vector<Source> compared;         // of --diff: two or three, in order
+  std::vector<Source> compared;         // of --diff: two or three, in order; of --merge: all
   std::string baseline;                 // of --diagnose: an earlier snapshot; empty: none
   bool is_one_of_several = false;       // this run is of one of several processes
   // Where this run puts its text, to be joined with those of the other processes; null: it writes

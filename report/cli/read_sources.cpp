@@ -47,18 +47,30 @@ Result<Source> read_one_source(const std::string& text, bool may_be_file) {
   return source;
 }
 
-Result<void> read_compared(Draft& draft) {
-  if (!draft.pids.empty()) return usage("--pid: --diff takes its sources as arguments, in order");
-  if (draft.sources.size() < 2 || draft.sources.size() > 3) {
-    return usage(fmt::format("--diff compares two or three sources, not {}", draft.sources.size()))
-        .advise("heapattach diff BEFORE AFTER [LAST]");
-  }
+Result<void> read_all_sources(Draft& draft) {
   bool has_process = false;
   for (const std::string& text : draft.sources) {
     draft.options.compared.push_back(HA_TRY(read_one_source(text, true)));
     has_process |= draft.options.compared.back().pid != 0;
   }
   return has_process ? Result<void>() : refuse_for_files(draft.options);
+}
+
+Result<void> read_compared(Draft& draft) {
+  if (!draft.pids.empty()) return usage("--pid: --diff takes its sources as arguments, in order");
+  if (draft.sources.size() < 2 || draft.sources.size() > 3) {
+    return usage(fmt::format("--diff compares two or three sources, not {}", draft.sources.size()))
+        .advise("heapattach diff BEFORE AFTER [LAST]");
+  }
+  return read_all_sources(draft);
+}
+
+Result<void> read_merged(Draft& draft) {
+  if (!draft.pids.empty()) return usage("--pid: --merge takes its sources as arguments");
+  if (draft.sources.empty()) {
+    return usage("--merge needs snapshots").advise("heapattach merge *.jsonl.gz");
+  }
+  return read_all_sources(draft);
 }
 
 Result<void> refuse_two_ways(const Draft& draft) {
@@ -132,6 +144,7 @@ Result<void> read_sources(Draft& draft, std::string_view report_name) {
     return usage("--at-exit needs a program").advise("--at-exit -- COMMAND");
   HA_TRY(refuse_two_ways(draft));
   if (options.report == Report::Diff) return read_compared(draft);
+  if (options.report == Report::Merge) return read_merged(draft);
   std::vector<std::string> sources = draft.sources;
   sources.insert(sources.end(), draft.pids.begin(), draft.pids.end());
   // `--sizes 0x7f12a0 4711`; a file of such a name is ./0x7f12a0.

@@ -107,6 +107,17 @@ const std::array kReports{
         .written = "a difference is",
         .writers = writes<&Format::growth, &Format::growth_page>,
         .answer = run_diff},
+    ReportRow{.report = Report::Merge,
+              .name = "merge",
+              .source = "SOURCE...",
+              .help = "one table of the types in many snapshots, and which are far from the rest",
+              .more = "The median of all snapshots shows what is usual. Reads one snapshot after "
+                      "the other; --timeout applies to all of them. -f perfetto is a timeline of "
+                      "them, with all objects.",
+              .examples = {"merge --top 20 web-*.jsonl.gz", "merge -o all.csv web-*.jsonl.gz"},
+              .written = "this table is",
+              .writers = writes<&Format::merged, &Format::is_series>,
+              .answer = run_merge},
     ReportRow{.report = Report::Watch,
               .name = "watch",
               .argument = "INTERVAL",

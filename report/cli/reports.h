@@ -20,6 +20,7 @@ Result<Answer> run_strings(Job& job);
 Result<Answer> run_summary(Job& job);
 Result<Answer> run_diagnose(Job& job);
 Result<Answer> run_list(Job& job);
+Result<Answer> run_merge(Job& job);
 Result<Answer> run_trace(Job& job);
 Result<Answer> run_leaks(Job& job);
 Result<Answer> run_why(Job& job);  // these five are in run_explain.cpp

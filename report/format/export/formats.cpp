@@ -14,10 +14,10 @@ namespace heapattach {
 // Each of these is in a source file of its own, which starts with a description of the format.
 using WriteSnapshot = Result<void>(const snapshot::Snapshot&, Sink&, const ExportOptions&);
 WriteSnapshot write_dhat, write_folded, write_gcfull, write_gcgrph, write_heapsnapshot, write_hprof,
-    write_pprof, write_ruby, write_svg;
+    write_perfetto, write_pprof, write_ruby, write_svg;
 using WriteTrace = Result<void>(const trace::Trace&, Sink&, const TraceExportOptions&);
-WriteTrace write_trace_alys, write_trace_dhat, write_trace_folded, write_trace_pprof,
-    write_trace_speedscope, write_trace_svg;
+WriteTrace write_trace_alys, write_trace_dhat, write_trace_folded, write_trace_perfetto,
+    write_trace_pprof, write_trace_speedscope, write_trace_svg;
 
 namespace {
 
@@ -38,17 +38,20 @@ constexpr Format kFormats[] = {
      .summary = format_summary_table,
      .check = format_check_table,
      .diagnosis = format_diagnosis_text,
-     .processes = format_processes_table},
+     .processes = format_processes_table,
+     .merged = format_merge_table},
     {.name = "tsv",
      .extensions = "tsv",
      .join = join_tsv,
      .counts = format_count_tsv,
-     .sites = format_sites_tsv},
+     .sites = format_sites_tsv,
+     .merged = format_merge_tsv},
     {.name = "csv",
      .extensions = "csv",
      .join = join_csv,
      .counts = format_count_csv,
-     .sites = format_sites_csv},
+     .sites = format_sites_csv,
+     .merged = format_merge_csv},
     {.name = "mermaid", .extensions = "mmd mermaid txt", .graph = format_graph_mermaid},
     {.name = "dot", .extensions = "dot gv", .graph = format_graph_dot},
     {.name = "json",
@@ -67,7 +70,8 @@ constexpr Format kFormats[] = {
      .summary = format_summary_json,
      .check = format_check_json,
      .diagnosis = format_diagnosis_json,
-     .processes = format_processes_json},
+     .processes = format_processes_json,
+     .merged = format_merge_json},
     {.name = "markdown",
      .extensions = "md markdown",
      .read_by = ReadBy::Browsers,
@@ -94,6 +98,13 @@ constexpr Format kFormats[] = {
      .is_binary = true,
      .snapshot = write_pprof,
      .trace = write_trace_pprof},
+    {.name = "perfetto",
+     .extensions = "pftrace",
+     .is_binary = true,
+     .is_series = true,
+     .with_short_frames = true,
+     .snapshot = write_perfetto,
+     .trace = write_trace_perfetto},
     {.name = "folded",
      .extensions = "folded",
      .with_short_frames = true,

@@ -9,6 +9,7 @@
 #include "report/format/write/growth_formats.h"
 #include "report/format/write/json_lines.h"
 #include "report/format/write/leak_formats.h"
+#include "report/format/write/merge_formats.h"
 #include "report/format/write/process_list.h"
 #include "report/format/write/string_formats.h"
 #include "report/format/write/summary_formats.h"
@@ -75,6 +76,8 @@ struct Format {
   std::string_view extensions = {};  // of its files, separated by spaces; empty: none is unique
   ReadBy read_by = ReadBy::Programs;
   bool is_binary = false;
+  // The files of several snapshots or traces, one after the other, are one file: a timeline.
+  bool is_series = false;
   bool with_short_frames = false;  // frames of a trace are shown by name alone, unless chosen
   ExportNeeds needs = ExportNeeds::Objects;
 
@@ -112,6 +115,7 @@ struct Format {
   TextWriter<const snapshot::Examination&> check = {};
   TextWriter<const DiagnosisReport&> diagnosis = {};
   TextWriter<const snapshot::ProcessList&> processes = {};
+  TextWriter<const analyze::MergedTable&> merged = {};
 };
 
 // Whether a format has one of these writers.

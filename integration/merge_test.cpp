@@ -1,0 +1,149 @@
+// One table of many snapshots: the same counts as those of each snapshot alone, in the memory of
+// one.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include "integration/live_target.h"
+#include "integration/measured_run.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// A snapshot with so many objects of two types, as a process would have saved it.
+std::string made_snapshot(std::size_t sessions, std::size_t strings) {
+  std::string text =
+      "{\"record\":\"snapshot\",\"version\":1,\"pid\":4711,\"host\":\"web\",\"collector\":{"
+      "\"name\":"
+      "\"bdwgc\"},\"live_only\":true}\n{\"record\":\"type\",\"name\":\"Session\"}\n"
+      "{\"record\":\"type\",\"name\":\"String\"}\n";
+  std::size_t bytes = 0;
+  std::size_t address = 0x7f0000000000;
+  const auto add = [&](std::string_view type, std::size_t count, std::size_t size) {
+    for (std::size_t i = 0; i < count; ++i) {
+      text += fmt::format(
+          "{{\"record\":\"object\",\"address\":\"0x{:x}\",\"type\":\"{}\",\"bytes\":{}}}\n",
+          address, type, size);
+      address += 256;
+      bytes += size;
+    }
+  };
+  add("Session", sessions, 48);
+  add("String", strings, 32);
+  return text +
+         fmt::format(
+             "{{\"record\":\"end\",\"complete\":true,\"objects\":{},\"bytes\":{},\"roots\":0,"
+             "\"skipped\":0}}\n",
+             sessions + strings, bytes);
+}
+
+// Of each service, and one that leaks sessions.
+struct Snapshots {
+  explicit Snapshots(std::size_t usual, std::size_t leaking = 30'000) {
+    for (std::size_t i = 0; i < usual; ++i) add(fmt::format("web-{}.jsonl", i), 100 + i % 7);
+    add("web-leaks.jsonl", leaking);
+  }
+  void add(const std::string& name, std::size_t sessions) {
+    names.push_back(directory.file(name));
+    write_text(names.back(), made_snapshot(sessions, 1000));
+  }
+  [[nodiscard]] std::vector<std::string> merge(const std::vector<std::string>& options) const {
+    std::vector<std::string> all{"merge"};
+    all.insert(all.end(), options.begin(), options.end());
+    all.insert(all.end(), names.begin(), names.end());
+    return all;
+  }
+
+  TemporaryDirectory directory;
+  std::vector<std::string> names;
+};
+
+}  // namespace
+
+TEST_CASE("merge shows the service that is far from the rest") {
+  const Snapshots snapshots(6);
+  const ToolRun table = run_tool(snapshots.merge({"-q"}));
+  INFO(table.output << table.errors);
+  CHECK(table.status == 0);
+  CHECK(has(table.output, "Session; far: web-leaks 291.3x\n"));
+  CHECK(has(table.output, "7 snapshots;"));
+  CHECK_FALSE(has(table.output, "String; far"));
+  const ToolRun csv = run_tool(snapshots.merge({"-q", "-f", "csv", "--type", "Session"}));
+  CHECK(has(csv.output, fmt::format("30000,1440000,4944,1,4711,\"web\",\"\",\"{}\",\"Session\"\r\n",
+                                    snapshots.names.back())));
+  CHECK(run_tool({"merge"}).status == 2);
+  CHECK(run_tool({"merge", "--sort", "retained", snapshots.names.front()}).status == 2);
+}
+
+TEST_CASE("merge counts of each snapshot what count counts") {
+  const std::string saved = CONSUMERS "/../data/heap.jsonl";
+  const Snapshots others(1, 10);
+  const ToolRun run = run_tool({"merge", "-q", "--json", saved, others.names[0], others.names[1]});
+  REQUIRE_MESSAGE(run.status == 0, run.errors);
+  simdjson::dom::parser parser;
+  const simdjson::dom::element merged = parser.parse(run.output);
+  std::string rows;
+  for (const simdjson::dom::element type : simdjson::dom::array(merged["types"])) {
+    std::size_t at = 0;
+    for (const simdjson::dom::element in : simdjson::dom::array(type["in"])) {
+      if (std::int64_t(in) == 0) {
+        rows += fmt::format("{}\t{}\t{}\n", std::int64_t(type["counts"].at(at)),
+                            std::int64_t(type["sizes"].at(at)), std::string_view(type["type"]));
+      }
+      ++at;
+    }
+  }
+  const ToolRun counted = run_tool({"-q", "--count", "-f", "tsv", saved});
+  const auto sorted = [](const std::string& text) {
+    return run_in_shell("printf %s \"$1\" | grep -v '^objects' | sort", {text}).output;
+  };
+  CHECK(sorted(rows) == sorted(counted.output));
+  CHECK(std::int64_t(merged["total"]["objects"]) == 36 + 2 * 1000 + 100 + 10);
+}
+
+TEST_CASE("a snapshot that cannot be read, or is partial, is named and does not hide the others") {
+  Snapshots snapshots(3, 100);
+  write_text(snapshots.names[1], "{\"record\":\"snapshot\",\"version\":1,\"pid\":1}\nnonsense\n");
+  std::string cut = read_text(snapshots.names[2]);
+  write_text(snapshots.names[2], cut.substr(0, cut.size() / 2));
+  const ToolRun run = run_tool(snapshots.merge({"-q"}));
+  INFO(run.output << run.errors);
+  CHECK(run.status == 7);
+  CHECK(has(run.output, fmt::format("not read: {}: ", snapshots.names[1])));
+  CHECK(has(run.output, fmt::format("partial: {}: ", snapshots.names[2])));
+  CHECK(has(run.output, "Session"));
+  const ToolRun none = run_tool({"merge", snapshots.names[1]});
+  CHECK(none.status == 1);
+  CHECK(none.output.empty());
+}
+
+TEST_CASE("merge takes the memory of one snapshot for many") {
+  const Snapshots one(0);
+  Snapshots many(1, 30'000);
+  // The largest one, again and again, under names of their own.
+  const auto copies = static_cast<std::size_t>(rounds(60, 999));
+  for (std::size_t i = 0; i < copies; ++i) {
+    many.names.push_back(many.directory.file(fmt::format("copy-{}.jsonl", i)));
+    REQUIRE(run_in_shell("ln \"$1\" \"$2\"", {one.names.back(), many.names.back()}).status == 0);
+  }
+  const MeasuredRun alone = run_measured(one.merge({"-q", "--timeout", "600"}));
+  const MeasuredRun together = run_measured(many.merge({"-q", "--timeout", "600"}));
+  CHECK(alone.run.status == 0);
+  CHECK_MESSAGE(together.run.status == 0, together.run.errors);
+  CHECK(has(together.run.output, fmt::format("{} snapshots;", copies + 2)));
+  print_figure(fmt::format("merge: {} KiB for 1 snapshot, {} KiB for {}, {:.0f} ms",
+                           alone.peak_bytes >> 10U, together.peak_bytes >> 10U, copies + 2,
+                           together.milliseconds));
+  constexpr std::uint64_t kMore = std::uint64_t{6} << 20;
+  CHECK(together.peak_bytes < alone.peak_bytes + kMore);
+}
+
+}  // namespace heapattach
