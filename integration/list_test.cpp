@@ -1,10 +1,9 @@
 // The list of the processes that can be read: it is true, and the processes do not notice it.
 
-#include <unistd.h>
-
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <simdjson.h>
+#include <unistd.h>
 
 #include "integration/cloning.h"
 #include "integration/live_target.h"
@@ -43,7 +42,8 @@ ToolRun list(const LiveTarget& target, const ChildOptions& options = {}) {
 
 }  // namespace
 
-TEST_CASE("the list has the runtime, the heaps and the memory of a process, which does not notice") {
+TEST_CASE(
+    "the list has the runtime, the heaps and the memory of a process, which does not notice") {
   struct Expected {
     const char* target;
     std::vector<std::string> arguments;
@@ -96,6 +96,29 @@ TEST_CASE("without arguments, a terminal gets the list, and a script an error") 
   CHECK_MESSAGE(has(terminal.output, "next: heapattach diagnose "), terminal.output);
   CHECK_MESSAGE(has(terminal.output, "resident"), terminal.output);
   CHECK(run_tool({"list", "4711"}).status == 2);
+}
+
+TEST_CASE("bash completes pids, names of processes, and types of the snapshots that it finds") {
+  LiveTarget target("plain");
+  const TemporaryDirectory directory;
+  // Completes the last word of a line, as bash does for a key press.
+  const std::string script =
+      "cd \"$1\" && eval \"$($0 help bash)\" && COMP_LINE=$2 COMP_POINT=${#2} && "
+      "read -ra COMP_WORDS <<<\"${2//::/ :: }\" && [[ $2 != *' ' ]] || COMP_WORDS+=('') && "
+      "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) && _heapattach && printf '%s\\n' \"${COMPREPLY[@]}\"";
+  const auto completed = [&](const std::string& line) {
+    return run_in_shell(script, {directory.path(), line}).output;
+  };
+  const std::string pid = fmt::format("{}", target.pid());
+  CHECK(has("\n" + completed("heapattach count " + pid), "\n" + pid + "\n"));
+  CHECK(has(completed("heapattach --name " + name_of(target.pid()).substr(0, 8)),
+            name_of(target.pid()) + "\n"));
+  CHECK(completed("heapattach why Ses").empty());
+  run_in_shell("gzip -c \"$1\" >\"$2\"",
+               {CONSUMERS "/../data/heap.jsonl", directory.file("heap.jsonl.gz")});
+  CHECK(completed("heapattach why Shop::Ses") == "Session\nSessionStore\n");
+  CHECK(completed("heapattach count --type Str") == "String\n");
+  CHECK(has(completed("heapattach graph "), "Shop::Cart\n"));
 }
 
 }  // namespace heapattach

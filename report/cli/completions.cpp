@@ -56,10 +56,39 @@ bool are_files(std::string_view offers) {
   return offers == "@file" || offers == "@directory";
 }
 
+// Prints the types of the snapshots that a shell finds on the line or in the current directory; a
+// process would have to be stopped for that. Names with spaces or parentheses are left out, because
+// every shell quotes them in its own way. %FILES% are the files.
+constexpr std::string_view kPrintTypes =
+    R"sh(for file in %FILES%; do
+    [ -f "$file" ] && gzip -dcf -- "$file" 2>/dev/null | head -n 20000 |
+      sed -n 's/^{"record":"type","name":"\([A-Za-z0-9_:]*\)".*/\1/p'
+  done | sort -u)sh";
+
+std::string print_types(std::string_view files) {
+  std::string text(kPrintTypes);
+  constexpr std::string_view kMark = "%FILES%";
+  return text.replace(text.find(kMark), kMark.size(), files);
+}
+
+// The words that a type follows: subcommands, and options with their dashes.
+std::vector<std::string> before_types() {
+  std::vector<std::string> words;
+  for (const ReportRow& row : report_rows()) {
+    if (!row.argument.starts_with("TYPE")) continue;
+    words.emplace_back(row.name);
+    words.push_back(fmt::format("--{}", option_of(row)));
+  }
+  for (const OptionRow& row : option_rows()) {
+    if (row.offers == "@type") words.push_back(fmt::format("--{}", row.name));
+  }
+  return words;
+}
+
 std::string bash() {
   std::string cases;
   for (const OptionRow& row : option_rows()) {
-    if (row.argument.empty() || row.offers.empty()) continue;
+    if (row.argument.empty() || row.offers.empty() || row.offers == "@type") continue;
     std::string words = words_of(row.offers);
     if (row.offers == "@pid") words = "$(cd /proc && echo [0-9]*)";
     if (row.offers == "@process") {
@@ -69,7 +98,21 @@ std::string bash() {
                                    : fmt::format("    {}) words=\"{}\" ;;\n", pattern(row), words);
   }
   return fmt::format(R"sh(# Completion for bash, written by `heapattach help bash`.
+_heapattach_types() {{
+  local file
+  {}
+}}
 _heapattach() {{
+  # For bash, a colon ends a word; names of types have some.
+  local line=${{COMP_LINE:0:COMP_POINT}} prefix=
+  local type=${{line##* }} rest=${{line% *}}
+  case ${{rest##* }} in
+    {})
+      mapfile -t COMPREPLY < <(compgen -W "$(_heapattach_types)" -- "$type")
+      [[ $COMP_WORDBREAKS == *:* ]] && prefix=${{type%"${{type##*:}}"}}
+      COMPREPLY=("${{COMPREPLY[@]#"$prefix"}}")
+      [[ ${{#COMPREPLY[@]}} -gt 0 ]] && return ;;
+  esac
   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} words= is_file=
   [[ $before == "=" && COMP_CWORD -gt 1 ]] && before=${{COMP_WORDS[COMP_CWORD - 2]}}
   [[ $word == "=" ]] && word=
@@ -92,13 +135,15 @@ _heapattach() {{
 }}
 complete -F _heapattach heapattach
 )sh",
-                     cases, all_options(), fmt::join(subcommands(), " "));
+                     print_types("\"${COMP_WORDS[@]}\" ./*.jsonl ./*.jsonl.gz"),
+                     fmt::join(before_types(), " | "), cases, all_options(),
+                     fmt::join(subcommands(), " "));
 }
 
 std::string zsh() {
   std::string cases;
   for (const OptionRow& row : option_rows()) {
-    if (row.argument.empty() || row.offers.empty()) continue;
+    if (row.argument.empty() || row.offers.empty() || row.offers == "@type") continue;
     std::string action = fmt::format("compadd {}", words_of(row.offers));
     if (row.offers == "@pid") action = "_pids";
     if (row.offers == "@process") action = "compadd ${(f)\"$(ps -eo comm= 2>/dev/null)\"}";
@@ -110,7 +155,13 @@ std::string zsh() {
   }
   return fmt::format(R"sh(#compdef heapattach
 # Completion for zsh, written by `heapattach help zsh`.
+setopt local_options null_glob
+_heapattach_types() {{
+  local file
+  {}
+}}
 case $words[CURRENT-1] in
+  {}) compadd -- ${{(f)"$(_heapattach_types)"}}; [[ $PREFIX == -* ]] || return ;;
 {}esac
 if [[ $PREFIX == -* ]]; then
   compadd -- {}
@@ -119,7 +170,15 @@ else
   _alternative 'pids:process:_pids' 'files:snapshot:_files'
 fi
 )sh",
+                     print_types("$words *.jsonl *.jsonl.gz"), fmt::join(before_types(), "|"),
                      cases, all_options(), fmt::join(subcommands(), " "));
+}
+
+std::string in_single_quotes(std::string text) {
+  for (std::size_t at = 0; (at = text.find_first_of("\\'", at)) != std::string::npos; at += 2) {
+    text.insert(at, "\\");
+  }
+  return text;
 }
 
 std::string fish_option(const OptionRow& row) {
@@ -131,12 +190,22 @@ std::string fish_option(const OptionRow& row) {
   std::string words = words_of(row.offers);
   if (row.offers == "@pid") words = "(__fish_complete_pids)";
   if (row.offers == "@process") words = "(ps -eo comm=)";
+  if (row.offers == "@type") words = "(__heapattach_types)";
   if (!words.empty() && !words.starts_with('@')) line += fmt::format(" -a '{}'", words);
   return line + "\n";
 }
 
 std::string fish() {
   std::string text = "# Completion for fish, written by `heapattach help fish`.\n";
+  // Fish has a syntax of its own, so sh does it.
+  text += fmt::format("function __heapattach_types\n  sh -c '{}' sh (commandline -opc)\nend\n",
+                      in_single_quotes(print_types("\"$@\" *.jsonl *.jsonl.gz")));
+  for (const ReportRow& row : report_rows()) {
+    if (!row.argument.starts_with("TYPE")) continue;
+    text += fmt::format(
+        "complete -c heapattach -n '__fish_seen_subcommand_from {}' -a '(__heapattach_types)'\n",
+        row.name);
+  }
   text += fmt::format("complete -c heapattach -n __fish_use_subcommand -a '{}'\n",
                       fmt::join(subcommands(), " "));
   text +=

@@ -71,7 +71,8 @@ struct OptionRow {
   Reports reports = Reports::all();
   Needs needs = Needs::AnySource;
   bool may_repeat = false;
-  // The completions of its argument: words, or @file, @directory, @pid, @process, @format.
+  // The completions of its argument: words, or @file, @directory, @pid, @process, @format, @heap,
+  // @type.
   std::string_view offers = {};
   std::string_view man = {};  // additional text in the man page; empty: none
 };
