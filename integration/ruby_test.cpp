@@ -555,4 +555,75 @@ TEST_CASE("Ruby code is evaluated in a copy: its value, what it wrote, or its ex
   CHECK(other.errors.find("does not run Ruby") != std::string::npos);
 }
 
+TEST_CASE("Ruby's heap and malloc's are read together: what C code lost, and what Ruby will free") {
+  if (is_missing()) return;
+  const RubyProgram program("ruby_both.rb", "");
+  const std::string pid = fmt::format("{}", program.pid());
+  if (is_refused_outside(program.pid(), true)) return;
+  const auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--heap", "both", "-q", pid});
+    return run_tool(arguments);
+  };
+
+  SUBCASE("objects") {
+    const ToolRun count = run({"--count", "-f", "json"});
+    const auto rows = rows_of(count, 0);
+    INFO(count.output);
+    CHECK(count_in(rows, "Session") == program.count("Session"));
+    CHECK(count_in(rows, "Wide") == program.count("Wide"));
+    CHECK(count_in(rows, "(variables of Wide)") == program.count("Wide"));
+    CHECK(count_in(rows, "(text of String)") >= program.count("Session"));
+    // A few may still be referenced by old words on the stack.
+    CHECK(count_in(rows, "Dropped") < program.count("Dropped") / 4);
+    simdjson::dom::parser parser;
+    const simdjson::dom::element report = parser.parse(count.output);
+    CHECK(std::string_view(report["heaps"].at(0)["heap"]) == "ruby");
+    CHECK(std::int64_t(report["heaps"].at(0)["heap_bytes"]) ==
+          program.count("pages") * program.count("page_bytes"));
+    CHECK(std::string_view(report["heaps"].at(1)["heap"]) == "malloc");
+    const ToolRun all = run({"--count", "--all", "-f", "json"});
+    REQUIRE(all.status == 0);
+    std::int64_t dropped = 0;
+    const simdjson::dom::element with_garbage = parser.parse(all.output);
+    for (const simdjson::dom::element row : simdjson::dom::array(with_garbage["types"])) {
+      if (std::string_view(row["type"]) == "Dropped") dropped += std::int64_t(row["objects"]);
+    }
+    CHECK(dropped == program.count("Dropped"));
+  }
+  SUBCASE("leaks") {
+    const TemporaryDirectory directory;
+    const std::string file = directory.file("both.jsonl");
+    REQUIRE(run({"--all", "-o", file}).status == 0);
+    CHECK(read_text(file).find("\"@part9\":") != std::string::npos);
+    for (const ToolRun& leaks :
+         {run({"leaks", "-f", "json"}), run({"leaks", "-f", "json", "--snapshot", "clone"}),
+          run_tool({"leaks", "-f", "json", file})}) {
+      const auto rows = rows_of(leaks, 0);
+      INFO(leaks.output);
+      CHECK(count_in(rows, "(1512 bytes)") == program.count("lost"));
+      CHECK_FALSE(rows.contains("(2504 bytes)"));  // Ruby's objects reference them
+      CHECK_FALSE(rows.contains("(3512 bytes)"));  // Ruby will free them
+    }
+  }
+  SUBCASE("paths and memory") {
+    const ToolRun why = run({"--why", "Wide"});
+    INFO(why.output, why.errors);
+    CHECK(why.status == 0);
+    CHECK(why.output.find("(elements of Array)") != std::string::npos);
+    const ToolRun summary = run({"summary"});
+    INFO(summary.output, summary.errors);
+    CHECK(summary.status == 0);
+    for (const char* words :
+         {"Ruby's heap: blocks in use", "malloc's heap\n", "of Ruby's heap", "free slots",
+          "of malloc's heap", "leaked: nothing reachable references it"}) {
+      CHECK_MESSAGE(summary.output.find(words) != std::string::npos, words);
+    }
+    CHECK(run({"--strings"}).errors.find("no texts and values") != std::string::npos);
+    CHECK(run({"--count", "--by", "line"}).status == 2);
+    CHECK(count_in(rows_of(run_tool({"--count", "--heap", "ruby", "-f", "json", pid}), 0),
+                   "Wide") == program.count("Wide"));
+  }
+  CHECK(harm_done_to(program.pid()) == "");
+}
+
 }  // namespace heapattach

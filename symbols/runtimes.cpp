@@ -37,15 +37,17 @@ std::vector<heap::RootRange> more_roots(const Runtimes& runtimes,
 }
 
 ObjectNames name_objects(const Runtimes& runtimes,
+                         const heap::Source& heap,
                          std::span<const heap::OwnObject> own,
                          const HeapView& view) {
-  if (own.empty() && runtimes.name().empty()) return ObjectNames();
+  if (own.empty() && runtimes.name().empty() && heap.runtime().empty()) return ObjectNames();
   ObjectNames names(view.heap().slots());
   for (const heap::OwnObject& object : own) {
     Shape shape{.name = std::string(object.what)};
     if (!object.holder.empty()) shape = part_of(object.holder, object.what);
     names.set(view.heap().number(object.ref), names.intern(std::move(shape)));
   }
+  heap.name_objects(view, names);
   if (runtimes.guile) guile::name_objects(*runtimes.guile, view, names);
   if (runtimes.ecl) ecl::name_objects(*runtimes.ecl, view, names);
   return names;

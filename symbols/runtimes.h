@@ -9,6 +9,7 @@
 #include "symbols/elf/module.h"
 #include "symbols/guile/facts.h"
 #include "symbols/heap/live_set.h"
+#include "symbols/heap/source.h"
 #include "symbols/runtimes/heap_view.h"
 #include "symbols/runtimes/object_names.h"
 
@@ -36,9 +37,10 @@ struct Runtimes {
                                                       const MemoryReader& memory,
                                                       const MemoryMap& map);
 
-// Names the objects of `view`: those of the heap's owner and of libraries, `own`, and the
-// runtime's.
+// Names the objects of `view`: those that the heap's owner knows, its own and those of libraries,
+// `own`, and the runtime's.
 [[nodiscard]] ObjectNames name_objects(const Runtimes& runtimes,
+                                       const heap::Source& heap,
                                        std::span<const heap::OwnObject> own,
                                        const HeapView& view);
 

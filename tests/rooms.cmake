@@ -50,7 +50,7 @@ room(symbols/runtimes symbols/boehm symbols/text)
 room(symbols/guile symbols/runtimes)
 room(symbols/ecl symbols/runtimes)
 room(symbols/ruby/arch attach)
-room(symbols/ruby symbols/ruby/arch symbols/heap)
+room(symbols/ruby symbols/ruby/arch symbols/runtimes)
 room(symbols symbols/guile symbols/ecl symbols/musl symbols/ruby)
 
 room(report symbols/elf)

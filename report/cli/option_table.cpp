@@ -404,7 +404,7 @@ const std::array kOptions{
               .argument = "WHICH",
               .group = Group::Content,
               .help = "auto (default: the collector's heap, or malloc's if there is no collector); "
-                      "gc; malloc (of glibc or musl); both (in one snapshot)",
+                      "gc; ruby; malloc (of glibc or musl); both (in one snapshot)",
               .read = set<read_heap, &Options::heap>,
               .reports = Reports::all().without(
                   {Report::Stacks, Report::Call, Report::Ruby, Report::Inject, Report::List}),

@@ -10,6 +10,7 @@
 #include "report/collect/take.h"
 #include "report/ruby/take_ruby.h"
 #include "report/stacks/join_waits.h"
+#include "symbols/ruby/heap_kind.h"
 #include "symbols/ruby/interpreter.h"
 
 namespace heapattach {
@@ -93,16 +94,20 @@ snapshot::TakeOptions take_options(const Options& options, const Request& reques
 
 Result<snapshot::Snapshot> take_from_process(const Options& options,
                                              const snapshot::TakeOptions& what) {
+  const bool may_be_rubys = options.heap.is_auto() || options.heap.key == ruby::kHeapKind.key;
   if (options.by == snapshot::CountBy::Line) {
     Error no_lines{ErrorKind::Usage,
                    "--by line is for Ruby: no other heap records where objects were allocated"};
     if (options.pid == 0) return no_lines;
+    if (!may_be_rubys) {
+      return Error{ErrorKind::Usage, "--by line needs a dump by Ruby, and --heap reads without one"}
+          .advise("--by line alone");
+    }
     return take_from_ruby(ruby_options(options, what.request), std::move(no_lines));
   }
   auto taken = snapshot::take_snapshot(what);
   const bool has_no_collector = !taken && taken.error().kind == ErrorKind::Unsupported;
-  // The user asked for another heap than Ruby's.
-  if (!has_no_collector || !options.heap.is_auto()) return taken;
+  if (!has_no_collector || !may_be_rubys) return taken;
   return take_from_ruby(ruby_options(options, what.request), std::move(taken).error());
 }
 

@@ -52,8 +52,11 @@ Result<void> Opened::read_modules(const Request& request) {
 Result<std::unique_ptr<heap::Source>> Opened::find_heap(
     const heap::Kind& kind,
     const std::function<void(std::string_view)>& note,
-    const Deadline& deadline) {
-  return find_as_map_grows([&] { return kind.find({modules, memory, map, note, deadline}); });
+    const Deadline& deadline,
+    bool is_alone) {
+  return find_as_map_grows([&] {
+    return kind.find({modules, memory, map, note, deadline, is_alone});
+  });
 }
 
 Error Opened::explain(Error error) const {

@@ -40,10 +40,12 @@ class Opened {
     }
   }
 
-  // Finds a heap of any kind in a process that may be running.
+  // Finds a heap of any kind in a process that may be running. `is_alone` if no other is read with
+  // it.
   Result<std::unique_ptr<heap::Source>> find_heap(const heap::Kind& kind,
                                                   const std::function<void(std::string_view)>& note,
-                                                  const Deadline& deadline);
+                                                  const Deadline& deadline,
+                                                  bool is_alone = true);
 
   // Replaces an error by its likely cause: parts may be missing anywhere if the user interrupted
   // us, if the process has exited, or if the core file is incomplete.

@@ -19,7 +19,8 @@ std::vector<Range> used_blocks(const heap::BlockIndex& index, const heap::Shape&
   std::vector<Range> ranges;
   ranges.reserve(index.blocks.size());
   for (const heap::Block& block : index.blocks) {
-    ranges.push_back({block.start, shape.extent_bytes(block)});
+    const RemoteAddr page{block.start.value - block.start.value % page_bytes()};
+    ranges.push_back({page, shape.extent_bytes(block)});
   }
   return heap::joined(std::move(ranges));
 }

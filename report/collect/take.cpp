@@ -89,7 +89,7 @@ void name_objects(const HeldHeap& held,
                   Target& target) {
   const heap::ObjectSet of_collector = traced.of_collector(listed);
   target.rows.add_named(runtimes::name_objects(
-      target.runtimes, traced.found.own,
+      target.runtimes, *target.heaps.front(), traced.found.own,
       runtimes::HeapView(*traced.heap, of_collector, held.map, held.capture, target.memory)));
 }
 

@@ -46,10 +46,12 @@ std::vector<const heap::Kind*> chosen_kinds(HeapChoice choice) {
   return kinds;
 }
 
-// Several kinds may have one key, of which a process has one.
-bool has_heap(const HeapFound& found, std::string_view key) {
-  return std::any_of(found.heaps.begin(), found.heaps.end(),
-                     [&](const auto& heap) { return heap->kind().key == key; });
+// Several kinds may have one key, of which a process has one, and one collector is enough.
+bool has_heap(const HeapFound& found, const heap::Kind& like) {
+  return std::any_of(found.heaps.begin(), found.heaps.end(), [&](const auto& heap) {
+    const heap::Kind& kind = heap->kind();
+    return kind.key == like.key || (kind.is_collected && like.is_collected);
+  });
 }
 
 // A heap that the target does not have. Of the kinds with one key, the last one says why.
@@ -66,11 +68,12 @@ Result<HeapFound> find_heaps(const TakeOptions& options, Opened& target) {
   std::optional<MissingHeap> missing;  // the first one
   const std::vector<const heap::Kind*> kinds = chosen_kinds(options.heap);
   for (const heap::Kind* kind : kinds) {
-    if (has_heap(heap, kind->key)) continue;
-    auto found = target.find_heap(*kind, note, options.request.deadline);
+    if (has_heap(heap, *kind)) continue;
+    auto found = target.find_heap(*kind, note, options.request.deadline, !options.heap.all);
     if (found) {
       heap.heaps.push_back(std::move(*found));
       if (options.heap.is_auto()) break;
+      if (kind->is_collected) missing.reset();  // another collector
       continue;
     }
     const bool is_end = kind == kinds.back() && !options.heap.all;
@@ -91,6 +94,19 @@ Result<HeapFound> find_heaps(const TakeOptions& options, Opened& target) {
     note(fmt::format("reading the heap of {}", heap.heaps.front()->kind().name));
   }
   return heap;
+}
+
+Result<void> check_values(const TakeOptions& options, const HeapFound& found) {
+  const bool are_all_texts = options.texts_only && options.text_bytes == std::string::npos;
+  if (options.value_bytes == 0 && !are_all_texts) return {};
+  for (const auto& heap : found.heaps) {
+    if (heap->has_values()) continue;
+    return Error{
+        ErrorKind::Unsupported,
+        fmt::format("{} objects have no texts and values with --heap both", whose(heap->kind()))}
+        .advise("the same without --heap");
+  }
+  return {};
 }
 
 // How long to search for the allocation sites of classes without a name.
@@ -186,7 +202,10 @@ Result<std::unique_ptr<Target>> learn_all(const TakeOptions& options,
                                           std::vector<crystal::TypeList> from_file,
                                           Opened& opened) {
   HeapFound heap = HA_TRY(find_heaps(options, opened));
+  HA_TRY(check_values(options, heap));
   NamesFound names = HA_TRY(find_names(options, std::move(from_file), opened));
+  const std::string_view of_heap = heap.heaps.front()->runtime();
+  if (!of_heap.empty()) names.runtime = of_heap;
   crystal::FiberLayout fibers = HA_TRY(find_fibers(opened, heap, names));
   return std::make_unique<Target>(std::move(opened), std::move(heap), std::move(names),
                                   std::move(fibers));

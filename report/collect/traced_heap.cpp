@@ -37,6 +37,41 @@ void add_by_hand(const HeldHeap& held, const heap::Heap& collector, TracedHeap& 
   traced.heap = std::move(heap);
 }
 
+// Calls visit(ref) for each object of `set` that is the collector's.
+template <class Visit>
+void for_each_of_collector(const heap::Heap& heap, const heap::ObjectSet& set, const Visit& visit) {
+  for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
+    if (!heap.is_chunk(block)) heap::for_each_object(heap, set, block, block + 1, visit);
+  }
+}
+
+// The collector's objects of `set`.
+heap::ObjectSet without_chunks(const heap::Heap& heap, const heap::ObjectSet& set) {
+  heap::ObjectSet some(heap);
+  for_each_of_collector(heap, set, [&](heap::ObjectRef ref) { some.insert(heap.number(ref)); });
+  return some;
+}
+
+// Traces a collector's heap whose roots are not known together with the heaps that the program
+// frees by hand, because its objects and their allocations reference each other.
+TracedHeap trace_together(const Target& target,
+                          const HeldHeap& held,
+                          const Request& request,
+                          std::unique_ptr<const heap::JoinedBlocks> blocks) {
+  heap::Source& first = *target.heaps.front();
+  heap::Shape shape = first.shape();
+  shape.shares_pages = true;
+  auto heap = std::make_unique<heap::Heap>(blocks->index, shape, held.capture);
+  heap::LiveSet all =
+      first.mark(*heap, copied_of(target, held, request), held.roots_by_hand, workers_on(*heap));
+  TracedHeap traced{std::move(blocks), std::move(heap), std::move(all), std::nullopt, std::nullopt};
+  traced.found.live = without_chunks(*traced.heap, traced.found.live);
+  traced.beside =
+      heap::find_live_beside(traced.found, *traced.heap, held.capture, held.roots_by_hand,
+                             held.freeze.threads, workers_on(*traced.heap));
+  return traced;
+}
+
 // Crystal allocates a stack for its handler of SIGSEGV, which only the kernel references
 // (setup_segfault_handler). The kernel does not show its address, but its size is known. If several
 // unreferenced allocations have that size, none of them is taken for it, because one may be a leak.
@@ -54,14 +89,6 @@ void keep_signal_stack(const Target& target, TracedHeap& traced) {
   if (found.size() != 1) return;
   live.insert(heap.number(found.front()));
   traced.signal_stack = found.front();
-}
-
-// Calls visit(ref) for each object of `set` that is the collector's.
-template <class Visit>
-void for_each_of_collector(const heap::Heap& heap, const heap::ObjectSet& set, const Visit& visit) {
-  for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
-    if (!heap.is_chunk(block)) heap::for_each_object(heap, set, block, block + 1, visit);
-  }
 }
 
 }  // namespace
@@ -83,17 +110,16 @@ heap::ObjectSet TracedHeap::live() const {
 }
 
 heap::ObjectSet TracedHeap::of_collector(heap::ObjectSet objects) const {
-  if (!beside) return objects;
-  heap::ObjectSet some(*heap);
-  for_each_of_collector(*heap, objects,
-                        [&](heap::ObjectRef ref) { some.insert(heap->number(ref)); });
-  return some;
+  return beside ? without_chunks(*heap, objects) : objects;
 }
 
 Result<TracedHeap> trace_heap(const Target& target, const HeldHeap& held, const Request& request) {
   heap::Source& first = *target.heaps.front();
   auto blocks = target.heaps.size() > 1 ? HA_TRY(join_heaps(target, held)) : nullptr;
   const bool is_collected = first.kind().is_collected;
+  if (is_collected && blocks && !first.has_known_roots()) {
+    return trace_together(target, held, request, std::move(blocks));
+  }
   const bool is_joined = !is_collected && blocks != nullptr;
   auto heap = std::make_unique<heap::Heap>(is_joined ? blocks->index : held.index(), first.shape(),
                                            held.capture);

@@ -31,9 +31,10 @@ bool has_references(const Snapshot& snapshot) {
 
 // Why nothing can be said about leaks; empty if something can.
 std::string why_leaks_are_unknown(const Snapshot& snapshot, const Evidence& evidence) {
-  if (snapshot.header.runtime == "ruby") return "malloc's heap beside Ruby's";
-  if (snapshot::are_collected(snapshot.heaps))
-    return "malloc's heap beside the collector's: --heap both";
+  if (snapshot::are_collected(snapshot.heaps)) {
+    const snapshot::Heap heap = snapshot.heaps.empty() ? snapshot::Heap() : snapshot.heaps.front();
+    return fmt::format("malloc's heap beside {}: --heap both", whose(heap.kind()));
+  }
   if (!snapshot.complete) return "leaks: " + snapshot.reason;
   if (snapshot.header.live_only) {
     return "leaks: the file has only reachable objects (--all saves the others, too)";

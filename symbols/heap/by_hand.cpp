@@ -201,15 +201,15 @@ LiveSet find_reachable(const Heap& heap,
                        const Capture& capture,
                        std::vector<RootRange> roots,
                        std::span<const FrozenThread> threads,
-                       unsigned workers) {
-  ObjectSet none(heap);
-  Marker marker(heap, none, workers);
+                       unsigned workers,
+                       ObjectSet free) {
+  Marker marker(heap, free, workers);
   RootsOfThreads of_threads = words_of(threads);
   std::vector<RootWords> words = root_words(roots, capture);
   words.insert(words.end(), of_threads.words.begin(), of_threads.words.end());
   marker.trace(words, {});
   return {std::move(marker).take_live(),
-          std::move(none),
+          std::move(free),
           std::move(roots),
           std::move(of_threads.stopped),
           {},

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attach/process/memory_map.h"
@@ -40,11 +41,19 @@ struct RootsOfThreads {
 };
 RootsOfThreads words_of(std::span<const FrozenThread> threads);
 
-// Traces a heap all of whose objects are freed by hand.
+// Traces a heap all of whose objects are freed by hand. Those in `free` are never reachable.
 LiveSet find_reachable(const Heap& heap,
                        const Capture& capture,
                        std::vector<RootRange> roots,
                        std::span<const FrozenThread> threads,
-                       unsigned workers);
+                       unsigned workers,
+                       ObjectSet free);
+inline LiveSet find_reachable(const Heap& heap,
+                              const Capture& capture,
+                              std::vector<RootRange> roots,
+                              std::span<const FrozenThread> threads,
+                              unsigned workers) {
+  return find_reachable(heap, capture, std::move(roots), threads, workers, ObjectSet(heap));
+}
 
 }  // namespace heapattach::heap

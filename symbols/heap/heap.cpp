@@ -88,7 +88,8 @@ void Heap::fill_records() {
       record.size_granules = static_cast<std::uint16_t>(block.object_bytes / kGranuleBytes);
       record.reciprocal =
           static_cast<std::uint32_t>(((std::uint64_t{1} << 32) - 1) / block.object_bytes + 1);
-      record.extent = record.size_granules * block.objects;
+      record.extent =
+          static_cast<std::uint32_t>(block.objects * block.object_bytes / kGranuleBytes);
     } else {
       const bool first_page_only = (block.flags & kFirstPageOnly) != 0 || !all_interior_;
       const std::uint64_t owned = is_chunk ? owned_bytes(block)
@@ -108,7 +109,9 @@ void Heap::fill_records() {
     }
     // The collector's length leaves out the spare bytes at an object's end (headers.c).
     const std::uint64_t words = std::min(block.descriptor, block.object_bytes) / 8;
-    const bool is_small = block.objects > 1 || is_chunk;
+    // Whole is for slots of whole granules, as a collector's are. Ruby's need not be.
+    const bool is_small =
+        is_chunk || (block.objects > 1 && block.object_bytes % kGranuleBytes == 0);
     const bool is_whole = is_small && (block.descriptor & kSpecialDescriptor) == 0 && words > 0 &&
                           words <= 256 && copied_[i] >= words * 8;
     if (is_whole && block.objects == 1) {

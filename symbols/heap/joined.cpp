@@ -16,10 +16,12 @@ namespace {
 
 constexpr std::uint64_t kBlockBytes = Shape().block_bytes;
 
-// The whole collector blocks that the block occupies.
+// The whole pages that a collector's block occupies.
 Range memory_of(const Block& block) {
   const std::uint64_t bytes = std::max<std::uint64_t>(block.objects, 1) * block.object_bytes;
-  return {block.start, (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes};
+  const std::uint64_t before = block.start.value % kBlockBytes;
+  return {RemoteAddr{block.start.value - before},
+          (before + bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes};
 }
 
 ObjectSet renumbered(const ObjectSet& set,

@@ -22,6 +22,13 @@
 #include "symbols/heap/live_set.h"
 #include "symbols/heap/root_range.h"
 
+namespace heapattach::runtimes {
+
+class HeapView;
+class ObjectNames;
+
+}  // namespace heapattach::runtimes
+
 // The interface between the heaps that this tool can read and the reports on them. Each kind of
 // heap has a Kind and a Source in a folder of its own; symbols/heaps.h lists the kinds.
 namespace heapattach::heap {
@@ -34,8 +41,9 @@ struct Surroundings {
   const Modules& modules;
   const MemoryReader& memory;
   const MemoryMap& map;
-  Note note = nobody;   // for each step with its reason
-  Deadline deadline{};  // of the whole run
+  Note note = nobody;    // for each step with its reason
+  Deadline deadline{};   // of the whole run
+  bool is_alone = true;  // no other heap will be read with the one that is found
 };
 
 // A heap as it was read from a target.
@@ -100,6 +108,15 @@ class Source {
   [[nodiscard]] virtual std::string_view version() const { return {}; }
   [[nodiscard]] virtual std::string_view layout() const { return "structure"; }
   [[nodiscard]] virtual Shape shape() const = 0;
+  // The runtime whose heap this is, as in the header of a snapshot; empty if any program may use
+  // it.
+  [[nodiscard]] virtual std::string_view runtime() const { return {}; }
+
+  // Whether it is known which memory has the references from which the objects are alive. If not,
+  // all private memory counts, as for a heap that the program frees by hand.
+  [[nodiscard]] virtual bool has_known_roots() const { return true; }
+  // Whether texts and numbers can be read from the contents of its objects.
+  [[nodiscard]] virtual bool has_values() const { return true; }
 
   // Reads the counters, at any time.
   [[nodiscard]] virtual Counters counters(const MemoryReader& /*memory*/) const { return {}; }
@@ -147,6 +164,9 @@ class Source {
                        const Copied& copied,
                        std::vector<RootRange> roots,
                        unsigned workers) = 0;
+  // Names the objects whose types the heap's owner knows. Call it after read().
+  virtual void name_objects(const runtimes::HeapView& /*view*/,
+                            runtimes::ObjectNames& /*names*/) const {}
 };
 
 // The heap's counters. If its owner keeps them at an unknown place, the size of the heap is what

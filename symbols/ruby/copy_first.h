@@ -1,13 +1,13 @@
 #pragma once
 
-#include "attach/memory/capture.h"
+#include "attach/memory/memory_reader.h"
 
 namespace heapattach::ruby {
 
 // Reads copied memory from the copy, and the rest, such as constants, from the process.
 class CopyFirst final : public MemoryReader {
  public:
-  CopyFirst(const Capture& copy, const MemoryReader& memory) : copy_(copy), memory_(memory) {}
+  CopyFirst(const MemoryReader& copy, const MemoryReader& memory) : copy_(copy), memory_(memory) {}
 
   [[nodiscard]] Result<std::size_t> read_some(RemoteAddr from,
                                               std::span<std::byte> into) const override {
@@ -16,7 +16,7 @@ class CopyFirst final : public MemoryReader {
   }
 
  private:
-  const Capture& copy_;
+  const MemoryReader& copy_;
   const MemoryReader& memory_;
 };
 

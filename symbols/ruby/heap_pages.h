@@ -80,6 +80,7 @@ class HeapCopy {
   [[nodiscard]] const Shapes& shapes() const { return shapes_; }
   // Whether `value` is the address of an object.
   [[nodiscard]] bool has_object(Value value) const;
+  [[nodiscard]] const std::vector<HeapPage>& pages() const { return pages_; }
   [[nodiscard]] std::size_t page_count() const { return pages_.size(); }
   // The name of an object's class; nothing if the class has no name that can be read.
   [[nodiscard]] std::optional<std::string> class_name(Value of_class) const;

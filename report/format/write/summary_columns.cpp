@@ -17,8 +17,8 @@ using snapshot::MemoryUse;
 using snapshot::NamedMemory;
 
 constexpr std::array<MemoryUseRow, snapshot::kMemoryUses> kUses{{
-    {MemoryUse::BlocksInUse, "heap_in_use", "the collector's heap: blocks in use"},
-    {MemoryUse::FreeBlocks, "heap_free", "the collector's heap: free blocks"},
+    {MemoryUse::BlocksInUse, "heap_in_use", "heap: blocks in use"},
+    {MemoryUse::FreeBlocks, "heap_free", "heap: free blocks"},
     {MemoryUse::ThreadStacks, "thread_stacks", "stacks of threads", &MemoryAccount::thread_stacks},
     {MemoryUse::FiberStacks, "fiber_stacks", "stacks of fibers", &MemoryAccount::fiber_stacks},
     {MemoryUse::Malloc, "malloc", "malloc's heap"},

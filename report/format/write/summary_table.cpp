@@ -13,6 +13,7 @@
 //     …
 //    7159808  heap
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,20 @@ namespace {
 
 using snapshot::MemoryAccount;
 using snapshot::MemoryShare;
+using snapshot::MemorySummary;
+using snapshot::MemoryUse;
 
-std::string memory_table(const MemoryAccount& memory, const TextStyle& style) {
+std::string memory_table(const MemorySummary& summary, const TextStyle& style) {
+  const MemoryAccount& memory = *summary.memory;
+  const bool is_known = !summary.heaps.empty() && summary.heaps.front();
+  const heap::Kind& kind = is_known ? *summary.heaps.front()->kind : heap_kind();
   std::vector<MemoryUseRow> rows;
-  for (const MemoryUseRow& row : memory_uses()) {
-    if (memory.of(row.use) != MemoryShare{}) rows.push_back(row);
+  std::deque<std::string> words;  // of the rows on that heap
+  for (MemoryUseRow row : memory_uses()) {
+    if (memory.of(row.use) == MemoryShare{}) continue;
+    const bool is_of_heap = row.use == MemoryUse::BlocksInUse || row.use == MemoryUse::FreeBlocks;
+    if (is_of_heap) row.words = words.emplace_back(fmt::format("{} {}", whose(kind), row.words));
+    rows.push_back(row);
   }
   Grid grid = memory_grid(memory, rows);
   grid.add_total({{"resident", memory.total.resident_bytes}, {"mapped", memory.total.mapped_bytes}},
@@ -75,7 +85,7 @@ std::string format_summary_table(const SummaryReport& report, const TextStyle& s
   std::string out = fmt::format("process {}, {}, {}\n\n", report.pid, terminal_text(report.exe),
                                 terminal_text(report.captured));
   if (report.summary.memory) {
-    out += memory_table(*report.summary.memory, style);
+    out += memory_table(report.summary, style);
     out += outside_table(report, style);
     if (!report.tip.empty()) out += report.tip + '\n';
     out += '\n';

@@ -289,4 +289,40 @@ TEST_CASE("the collector's memory are its blocks in use and free, and the rest m
   CHECK(heap::without({RemoteAddr{0x20000}, 0x1000}, memory).size() == 1);
 }
 
+TEST_CASE("a page of slots may begin anywhere, and its slots may have any size") {
+  heap::BlockIndex index;
+  heap::Block slots;
+  slots.start = RemoteAddr{0x10018};
+  slots.object_bytes = slots.descriptor = 40;
+  slots.objects = 408;
+  heap::Block next = slots;
+  next.start = RemoteAddr{0x14020};
+  next.object_bytes = next.descriptor = 640;
+  next.objects = 25;
+  index.blocks = {slots, next};
+  const Capture nothing(Arena::reserve(1U << 16, 0).value());
+  const heap::Heap heap(index, {.block_bytes = 0x4000}, nothing);
+  const auto start_of = [&](std::uint64_t word) {
+    const auto ref = heap.resolve(word);
+    return ref ? heap.address(*ref).value : 0;
+  };
+  for (std::uint64_t slot = 0; slot < slots.objects; ++slot) {
+    const std::uint64_t at = 0x10018 + slot * 40;
+    CHECK(start_of(at) == at);
+    CHECK(start_of(at + 24) == at);
+    CHECK(heap.object_at(at).has_value());
+    CHECK_FALSE(heap.object_at(at + 8).has_value());
+  }
+  for (std::uint64_t slot = 0; slot < next.objects; ++slot) {
+    const std::uint64_t at = 0x14020 + slot * 640;
+    CHECK(start_of(at + 639) == at);
+  }
+  for (const std::uint64_t word : {0x10000, 0x10010, 0x13fe0, 0x14018, 0x17ea0, 0x18000}) {
+    CHECK_MESSAGE(start_of(word) == 0, word);
+  }
+  CHECK(heap::memory_of(index) == std::vector<Range>{{RemoteAddr{0x10000}, 0x8000}});
+  heap::BlockIndex malloc;
+  CHECK(heap::join_blocks(parts_of(index, malloc)).has_value());
+}
+
 }  // namespace heapattach

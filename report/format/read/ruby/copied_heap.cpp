@@ -1,7 +1,6 @@
 #include "report/format/read/ruby/copied_heap.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "report/format/read/ruby/names.h"
 #include "report/format/read/ruby/pieces.h"
 #include "report/model/counts.h"
+#include "symbols/ruby/kinds.h"
 
 namespace heapattach::ruby {
 
@@ -20,44 +20,6 @@ namespace {
 using snapshot::Snapshot;
 
 constexpr std::uint64_t kMostObjects = 0xffffffff;
-
-// The names of internal kinds in a dump.
-constexpr std::array<std::string_view, 16> kInternalKinds{
-    "env",    "cref", "svar",           "throw_data", "ifunc",     "memo",       "ment", "iseq",
-    "tmpbuf", "ast",  "parser_strterm", "callinfo",   "callcache", "constcache", "14",   "15"};
-
-constexpr std::array<std::string_view, 16> kInternalKindsSince40{
-    "env",        "cref",   "svar",       "throw_data", "ifunc",    "memo",
-    "ment",       "iseq",   "tmpbuf",     "cvar_entry", "callinfo", "callcache",
-    "constcache", "fields", "subclasses", "cdhash"};
-
-std::string_view dump_word(Kind kind) {
-  switch (kind) {
-    case Kind::Object: return "OBJECT";
-    case Kind::Class: return "CLASS";
-    case Kind::Module: return "MODULE";
-    case Kind::Float: return "FLOAT";
-    case Kind::String: return "STRING";
-    case Kind::Regexp: return "REGEXP";
-    case Kind::Array: return "ARRAY";
-    case Kind::Hash: return "HASH";
-    case Kind::Struct: return "STRUCT";
-    case Kind::Bignum: return "BIGNUM";
-    case Kind::File: return "FILE";
-    case Kind::Data: return "DATA";
-    case Kind::Match: return "MATCH";
-    case Kind::Complex: return "COMPLEX";
-    case Kind::Rational: return "RATIONAL";
-    case Kind::Symbol: return "SYMBOL";
-    case Kind::Imemo: return "IMEMO";
-    case Kind::Node: return "NODE";
-    case Kind::Iclass: return "ICLASS";
-    case Kind::Zombie:
-    case Kind::Moved: return "ZOMBIE";
-    case Kind::None: break;
-  }
-  return "NONE";
-}
 
 // Turns the objects into the form in which a dump of them is read.
 class Builder {
@@ -125,10 +87,7 @@ class Builder {
     const Kind kind = slot.kind();
     Identity identity;
     std::string detail;
-    if (kind == Kind::Imemo) {
-      const auto& kinds = heap_.has_fields() ? kInternalKindsSince40 : kInternalKinds;
-      detail = kinds[slot.flags() >> 12 & 0xf];
-    }
+    if (kind == Kind::Imemo) detail = internal_word(slot, heap_.has_fields());
     if (kind == Kind::Data && slot.data_type() != 0) detail = heap_.data_name(slot.data_type());
     const bool has_class = kind != Kind::Imemo && kind != Kind::Iclass && kind != Kind::Node &&
                            kind != Kind::Zombie && kind != Kind::Moved;

@@ -1,10 +1,12 @@
 #include "report/format/read/ruby/names.h"
 
 #include <algorithm>
-#include <array>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "symbols/ruby/kinds.h"
 
 namespace heapattach::ruby {
 
@@ -13,44 +15,7 @@ namespace {
 // A broken file must not lead in circles.
 constexpr int kMostAncestors = 4096;
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kKinds{{
-    {"ARRAY", "Array"},
-    {"BIGNUM", "Integer"},
-    {"CLASS", "Class"},
-    {"COMPLEX", "Complex"},
-    {"FILE", "File"},
-    {"FLOAT", "Float"},
-    {"HASH", "Hash"},
-    {"MATCH", "MatchData"},
-    {"MODULE", "Module"},
-    {"RATIONAL", "Rational"},
-    {"REGEXP", "Regexp"},
-    {"STRING", "String"},
-    {"STRUCT", "Struct"},
-    {"SYMBOL", "Symbol"},
-}};
-
-// True for objects without a class that a program can see.
-bool is_of_the_machine(std::string_view family) {
-  return family == "IMEMO" || family == "NODE" || family == "ICLASS" || family == "ZOMBIE" ||
-         family == "SHAPE";
-}
-
-std::string in_small_letters(std::string text) {
-  for (char& letter : text) letter = static_cast<char>(letter | 0x20);
-  return text;
-}
-
 }  // namespace
-
-std::string kind_in_words(std::string_view kind) {
-  for (const auto& [name, word] : kKinds) {
-    if (name == kind) return std::string(word);
-  }
-  if (kind == "OBJECT") return "Object";
-  // A DATA is named by its structure: "VM/thread".
-  return std::string(kind.starts_with("DATA ") ? kind.substr(5) : kind);
-}
 
 Names::Names(const RubyPieces& pieces) : marks_internal_(!pieces.is_heap_dump) {
   for (const RubyPiece& piece : pieces.all) {
@@ -77,10 +42,8 @@ Names::TypeName Names::of(const Identity& identity, const Tables& tables) const 
   const std::string& kind = tables.kinds[identity.kind];
   const std::string& site = tables.sites[identity.site];
   TypeName name;
-  const std::string family = kind.substr(0, kind.find(' '));
-  if (is_of_the_machine(family)) {
-    name.text = in_small_letters(family);
-    if (family != kind) name.text += fmt::format("({})", kind.substr(family.size() + 1));
+  if (is_of_the_machine(std::string_view(kind).substr(0, kind.find(' ')))) {
+    name.text = machine_words(kind);
   } else if (identity.of_class == 0) {
     name.text = kind_in_words(kind);
     if (marks_internal_) name.text = fmt::format("internal({})", name.text);

@@ -35,7 +35,4 @@ class Names {
   std::unordered_map<std::uint64_t, const ShapeRecord*> shapes_;   // by id
 };
 
-// "String" for "STRING": the class of most objects of a kind.
-[[nodiscard]] std::string kind_in_words(std::string_view kind);
-
 }  // namespace heapattach::ruby
