@@ -1,5 +1,5 @@
-# Compiles the sources of our targets in the units that unity.py finds. Found anew by each run of cmake,
-# hence of the scripts that build this way.
+# Compiles the sources of our targets in the units that unity.py finds. Each run of cmake keeps those of
+# the one before, as far as they are still possible.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 foreach(target attach inject symbols report tests live integration)
   set(target heapattach_${target})
@@ -11,9 +11,11 @@ foreach(target attach inject symbols report tests live integration)
   cmake_path(RELATIVE_PATH directory BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE room)
   list(FILTER sources INCLUDE REGEX "^[^/].*\\.cpp$")
   list(TRANSFORM sources PREPEND ${room}/)
+  set(kept ${CMAKE_BINARY_DIR}/${target}_units.txt)
   execute_process(
-    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/unity.py ${PROJECT_SOURCE_DIR} ${sources}
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/unity.py ${PROJECT_SOURCE_DIR} ${kept} ${sources}
     OUTPUT_VARIABLE units OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  file(WRITE ${kept} "${units}\n")
   string(REPLACE "\n" ";" units "${units}")
   foreach(unit ${units})
     string(REGEX MATCH "^([0-9]+) (.*)$" unit "${unit}")

@@ -1,6 +1,8 @@
-"""Which sources may be compiled as one: integration/unity.py ROOT SOURCE...
+"""Which sources may be compiled as one: integration/unity.py ROOT KEPT SOURCE...
 
-Prints "UNIT SOURCE" for each; sources with the same number share a translation unit. Most of a build
+Prints "UNIT SOURCE" for each; sources with the same number share a translation unit. If the file KEPT
+exists, it has what this printed last time: sources stay where they are if they can, so that a new one
+costs its own unit and not all of them. Most of a build
 goes into reading the same headers again for each source, so a few large units build several times as
 fast. Two sources do not share a unit if what one declares for itself alone (in its anonymous namespace,
 by "using" or by "#define") could be taken for what the other means. A mistake here does not compile.
@@ -10,6 +12,7 @@ import pathlib
 import re
 import sys
 
+KEPT_LINES = 3300  # of a unit whose sources have grown
 UNIT_LINES = 3000  # small enough to leave work for all cores, and to compile in one gigabyte
 NOT_CODE = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
@@ -108,21 +111,38 @@ class Source:
                 return True
         return False
 
-    def fits(self, unit):
-        return (sum(source.file.lines for source in unit) + self.file.lines <= UNIT_LINES and
+    def fits(self, unit, most=UNIT_LINES):
+        return (sum(source.file.lines for source in unit) + self.file.lines <= most and
                 not any(self.disturbs(source) or source.disturbs(self) for source in unit))
+
+
+def kept_units(path):
+    """The unit of each source, as it was last time."""
+    if not path.exists():
+        return {}
+    rows = (line.split(" ", 1) for line in path.read_text().splitlines() if " " in line)
+    return {source: int(number) for number, source in rows}
 
 
 def main():
     files = Files(pathlib.Path(sys.argv[1]))
-    units = []
-    sources = [Source(files, path) for path in sys.argv[2:]]
-    for source in sorted(sources, key=lambda source: -len(source.file.private)):
-        unit = next((unit for unit in units if source.fits(unit)), None)
-        if unit is None:
-            units.append(unit := [])
-        unit.append(source)
-    for number, unit in enumerate(units):
+    kept = kept_units(pathlib.Path(sys.argv[2]))
+    sources = [Source(files, path) for path in sys.argv[3:]]
+    sources.sort(key=lambda source: -len(source.file.private))
+    units = {}
+    rest = []
+    for source in sources:
+        unit = units.setdefault(kept[source.path], []) if source.path in kept else None
+        if unit is not None and source.fits(unit, KEPT_LINES):
+            unit.append(source)
+        else:
+            rest.append(source)
+    for source in rest:
+        number = next((number for number, unit in sorted(units.items()) if source.fits(unit)), None)
+        if number is None:
+            number = max(units, default=-1) + 1
+        units.setdefault(number, []).append(source)
+    for number, unit in sorted(units.items()):
         for source in unit:
             print(number, source.path)
 
