@@ -115,7 +115,7 @@ void TypingWorker::begin(std::uint32_t region) {
                           if (TypeCells::rank_of(cell) != Rank::Header) return;
                           const TypeIndex row = TypeCells::row_of(cell);
                           if (!work_.plan.of_row(row).has_claims()) return;
-                          if (work_.heap.record(ref.block).size_granules == 0) {
+                          if (work_.heap.record(ref.block).size_units == 0) {
                             push_parts(ref, row);
                           } else {
                             scan({ref, row});
@@ -146,7 +146,7 @@ bool TypingWorker::look_up(const FoundClaim& found, Place& place) const {
   const std::uint32_t slot = record.slot_of(offset);
   const std::uint64_t number = record.first_slot + slot;
   place = {number, offset - slot * record.object_bytes(), {found.block, slot}, found.claim};
-  if (offset / heap::Heap::kGranuleBytes >= record.extent) return false;
+  if (offset / heap::Heap::kUnitBytes >= record.extent) return false;
   prefetch(&work_.cells[number]);
   return work_.order.listed().contains(number);
 }

@@ -32,7 +32,6 @@
 namespace heapattach::boehm {
 namespace {
 
-constexpr std::uint64_t kGranuleBytes = 16;
 // Limits the readers' table, which has four bytes for each 4 KiB of blocks.
 constexpr std::uint64_t kMostUsed = std::uint64_t{256} << 30U;
 constexpr std::size_t kNamedMisfits = 16;
@@ -100,6 +99,7 @@ class IndexReader {
       : memory_(memory),
         layout_(layout),
         readable_(map),
+        header_bytes_(header_bytes(layout)),
         most_bytes_(std::min(readable_.total(), in_use)) {}
 
   Result<heap::BlockIndex> read() {
@@ -243,14 +243,14 @@ class IndexReader {
   std::vector<Candidate> list_candidates(std::span<const BottomIndex> bottoms) {
     std::vector<Candidate> candidates;
     // Headers are disjoint: there cannot be more than fit in memory.
-    const std::uint64_t most = most_bytes_ / header_bytes() + 1;
+    const std::uint64_t most = most_bytes_ / header_bytes_ + 1;
     for (const BottomIndex& bottom : bottoms) {
       const RemoteAddr base{bottom.key << layout_.top_shift};
       for (std::uint64_t i = 0; i <= layout_.bottom_mask; ++i) {
         const std::uint64_t entry = word_at(bottom.bytes, i * 8);
         if (entry < layout_.block_bytes()) continue;  // nothing, or a count: the object continues
         const RemoteAddr block = base + (i << layout_.block_shift);
-        if (entry % 8 != 0 || readable_.bytes_from({entry}) < header_bytes()) {
+        if (entry % 8 != 0 || readable_.bytes_from({entry}) < header_bytes_) {
           add_misfit(block, fmt::format("its header, {:#x}, is not in mapped memory", entry));
         } else if (candidates.size() == most) {
           add_misfit(block, "more headers than there is memory for");
@@ -263,11 +263,6 @@ class IndexReader {
     return candidates;
   }
 
-  // The bytes of a header up to the end of its last known field. A tail may follow.
-  [[nodiscard]] std::uint64_t header_bytes() const {
-    return std::max({layout_.header_block + 8, layout_.header_kind + 1, layout_.header_flags + 1,
-                     layout_.header_size + 8, layout_.header_descriptor + 8});
-  }
   [[nodiscard]] std::uint64_t tail_at() const { return layout_.header_descriptor + 8; }
 
   Result<void> read_headers(std::span<const Candidate> candidates) {
@@ -289,7 +284,7 @@ class IndexReader {
     sample_step_ = candidates.size() / kSampledTails + 1;
 
     std::vector<std::byte> buffer;
-    const std::uint64_t span = std::max(header_bytes(), tail_at() + heap::HeaderTail::kBytes);
+    const std::uint64_t span = std::max(header_bytes_, tail_at() + heap::HeaderTail::kBytes);
     for (std::size_t i = 0; i < order.size();) {
       const RemoteAddr start{order[i].header};
       // Never past the mapping: bytes after a header there are not read.
@@ -298,7 +293,7 @@ class IndexReader {
       std::size_t last = i + 1;
       for (; last < order.size(); ++last) {
         const std::uint64_t offset = order[last].header - start.value;
-        if (offset > end + kJoinGapBytes || offset + header_bytes() > limit ||
+        if (offset > end + kJoinGapBytes || offset + header_bytes_ > limit ||
             offset > kChunkBytes) {
           break;
         }
@@ -324,13 +319,13 @@ class IndexReader {
                    std::span<const std::byte> header) {
     heap::Block& block = index_.blocks[at];
     block.start = candidate.block;
-    block.object_bytes = word_at(header, layout_.header_size);
-    block.descriptor = word_at(header, layout_.header_descriptor);
-    block.kind = std::to_integer<std::uint8_t>(header[layout_.header_kind]);
+    const Header read = read_header(layout_, header);
+    block.object_bytes = read.object_bytes;
+    block.descriptor = read.descriptor;
+    block.kind = read.kind;
     // The collector has no flag with kChunk's value.
-    block.flags =
-        std::to_integer<std::uint8_t>(header[layout_.header_flags] & ~std::byte{heap::kChunk});
-    if (const auto misfit = find_misfit(block, word_at(header, layout_.header_block))) {
+    block.flags = read.flags & static_cast<std::uint8_t>(~heap::kChunk);
+    if (const auto misfit = find_misfit(block, read.block)) {
       add_misfit(candidate.block, *misfit);
       return;
     }
@@ -346,13 +341,13 @@ class IndexReader {
   }
 
   [[nodiscard]] std::optional<std::string> find_misfit(const heap::Block& block,
-                                                       std::uint64_t named) const {
+                                                       RemoteAddr named) const {
     // headers.c and allchblk.c only install the header of a free block: its name is set on first
     // use.
-    if (named != block.start.value && (block.flags & kFreeBlock) == 0) {
-      return fmt::format("its header names {:#x} as its block", named);
+    if (!layout_.word_headers && named != block.start && (block.flags & kFreeBlock) == 0) {
+      return fmt::format("its header names {} as its block", named);
     }
-    if (block.object_bytes == 0 || block.object_bytes % kGranuleBytes != 0 ||
+    if (block.object_bytes == 0 || block.object_bytes % layout_.granule_bytes() != 0 ||
         block.object_bytes > kUsualAddressEnd - block.start.value) {
       return fmt::format("a size of {:#x} bytes", block.object_bytes);
     }
@@ -444,6 +439,7 @@ class IndexReader {
   const MemoryReader& memory_;
   const Layout& layout_;
   Readable readable_;
+  std::uint64_t header_bytes_;
   std::uint64_t most_bytes_;  // limits the bytes of indices, and those of headers
   heap::BlockIndex index_;
   std::vector<Found> found_;  // parallel to index_.blocks, until compact()

@@ -17,7 +17,6 @@ namespace heapattach::boehm {
 
 namespace {
 
-constexpr std::uint64_t kGranule = 16;
 constexpr std::uint64_t kMostEntries = 1 << 16;    // of an index
 constexpr std::size_t kMostBottomIndexes = 32;     // in a sample
 constexpr std::size_t kHeadersOfBottomIndex = 32;  // in a sample
@@ -68,6 +67,7 @@ Result<void> check_numbers(const Layout& layout) {
                     layout.top_shift - layout.block_shift < 32 && layout.top_mask < kMostEntries &&
                     layout.bottom_mask < kMostEntries && is_in_header(layout.header_size) &&
                     is_in_header(layout.header_descriptor) && is_in_header(layout.header_block) &&
+                    (!layout.word_headers || is_in_header(layout.word_headers->map)) &&
                     is_in_header(layout.header_kind) && is_in_header(layout.header_flags) &&
                     (layout.bottom_mask + 1) << layout.block_shift == std::uint64_t{1}
                                                                           << layout.top_shift;
@@ -149,29 +149,28 @@ bool is_heap_memory(const MemoryMap& map, RemoteAddr at) {
 
 // The reason why a header does not fit the layout; empty if it does.
 std::string misfit_of(const SampledHeader& header, const Layout& layout, const MemoryMap& map) {
-  const std::uint64_t names = header.word(layout.header_block);
-  const std::uint64_t size = header.word(layout.header_size);
-  const unsigned kind = header.byte(layout.header_kind);
-  const unsigned flags = header.byte(layout.header_flags);
+  const Header read = read_header(layout, header.bytes);
+  const std::uint64_t size = read.object_bytes;
+  const unsigned kind = read.kind;
   if (!is_heap_memory(map, header.block)) {
     return fmt::format("block {} is not in anonymous memory", header.block);
   }
-  if (size == 0 || size % kGranule != 0 || size >> 47 != 0) {
+  if (size == 0 || size % layout.granule_bytes() != 0 || size >> 47 != 0) {
     return fmt::format("the header at {} has size {:#x}", header.header, size);
   }
-  if ((flags & kFreeBlock) != 0) {
+  if (read.is_free()) {
     if (size % layout.block_bytes() == 0) return {};
     return fmt::format("the free block at {} has size {:#x}", header.block, size);
   }
-  if (RemoteAddr{names} != header.block) {
-    return fmt::format("the header at {} is for block {} and names {:#x}", header.header,
-                       header.block, names);
+  if (!layout.word_headers && read.block != header.block) {
+    return fmt::format("the header at {} is for block {} and names {}", header.header, header.block,
+                       read.block);
   }
   if (kind >= kMostKinds) return fmt::format("the header at {} has kind {}", header.header, kind);
-  const std::uint64_t descriptor = header.word(layout.header_descriptor);
+  const std::uint64_t descriptor = read.descriptor;
   // A length: that of the object, with or without the byte that keeps pointers from pointing past
   // its end.
-  const bool is_length_of_object = descriptor <= size && size - descriptor < kGranule;
+  const bool is_length_of_object = descriptor <= size && size - descriptor < layout.granule_bytes();
   if ((kind == heap::kAtomic && descriptor != 0) ||
       (kind == heap::kNormal && !is_length_of_object)) {
     return fmt::format("the header at {} has kind {}, size {:#x} and descriptor {:#x}",
@@ -181,10 +180,10 @@ std::string misfit_of(const SampledHeader& header, const Layout& layout, const M
 }
 
 void count_spared(const SampledHeader& header, const Layout& layout, LayoutFit& fit) {
-  const bool is_free = (header.byte(layout.header_flags) & kFreeBlock) != 0;
-  if (is_free || header.byte(layout.header_kind) != heap::kNormal) return;
+  const Header read = read_header(layout, header.bytes);
+  if (read.is_free() || read.kind != heap::kNormal) return;
   ++fit.normal;
-  if (header.word(layout.header_descriptor) < header.word(layout.header_size)) ++fit.spared;
+  if (read.descriptor < read.object_bytes) ++fit.spared;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "symbols/boehm/heap.h"
 #include "symbols/boehm/marking_rules.h"
 
 namespace heapattach::boehm {
@@ -13,7 +14,12 @@ namespace {
 
 constexpr std::uint64_t kEntryBytes = 48;
 constexpr std::uint64_t kLargestEntry = 64;  // with a spare byte, rounded up to a size class
-constexpr std::uint64_t kLargestOnList = 24 * heap::Heap::kGranuleBytes;  // TINY_FREELISTS
+
+// The size of the largest objects on a thread's own lists (TINY_FREELISTS; NFREELISTS before
+// release 7).
+std::uint64_t largest_on_list(const heap::Shape& shape) {
+  return (shape.granule_bytes == 8 ? 64 : 24) * shape.granule_bytes;
+}
 
 // Whether an object is the entry of a finalizer that has run. collector_objects.cpp describes its
 // words.
@@ -21,8 +27,8 @@ bool has_run(const heap::Heap& heap, heap::ObjectRef entry) {
   const auto word = [&](std::uint64_t index) { return heap.word_at(entry, index * 8).value_or(1); };
   const auto object = heap.object_at(word(0));
   if (!object || word(1) != 0 || word(2) == 0) return false;
-  const std::uint64_t bytes = heap.blocks()[object->block].object_bytes;
-  return (word(3) == 0 && word(4) == bytes) || (word(4) == 0 && word(5) == bytes);
+  return (word(3) == 0 && is_size_of(heap, *object, word(4))) ||
+         (word(4) == 0 && is_size_of(heap, *object, word(5)));
 }
 
 // Collects the objects that are neither alive nor free, each once.
@@ -143,7 +149,7 @@ std::uint64_t count_unexplained(const heap::Heap& heap,
   for (const auto& [size, count] : missing) {
     const std::uint64_t bytes = size.second;
     const std::uint64_t on_lists =
-        bytes <= kLargestOnList ? threads * (heap.shape().block_bytes / bytes) : 0;
+        bytes <= largest_on_list(heap.shape()) ? threads * (heap.shape().block_bytes / bytes) : 0;
     unexplained += count - std::min(count, on_lists);
   }
   return unexplained;

@@ -254,7 +254,7 @@ class Finder {
     if (!arrays) return;
     collector_.excluded.push_back(*arrays);
     if (!collector_.layout.all_interior_pointers && !collector_.displacements) {
-      const auto found = search_displacements(*arrays, memory_);
+      const auto found = search_displacements(*arrays, collector_.layout, memory_);
       if (found) collector_.displacements = found->at;
     }
     collector_.kinds = symbols_.range("GC_obj_kinds");
@@ -308,7 +308,7 @@ Result<Collector> find_by_structure(const Modules& modules,
     const RemoteAddr end = layout->top_index + (layout->top_mask + 1) * sizeof(std::uint64_t);
     if (arrays) collector.excluded.push_back(arrays->range);
     collector.kinds = search_kinds(*module, memory, arrays ? arrays->range : Range{end, 0});
-    if (const auto found = search_displacements(data_before(*module, end), memory)) {
+    if (const auto found = search_displacements(data_before(*module, end), *layout, memory)) {
       collector.displacements = found->at;
       collector.layout.all_interior_pointers = found->has_all;
     }

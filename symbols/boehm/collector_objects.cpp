@@ -79,8 +79,9 @@ class Finder {
                                                          std::uint64_t address) const {
     const auto object = heap_.object_at(address);
     if (!object || word(entry, 2) == 0) return std::nullopt;
-    const std::uint64_t bytes = heap_.blocks()[object->block].object_bytes;
-    if (word(entry, 4) != bytes && word(entry, 5) != bytes) return std::nullopt;
+    const bool has_size =
+        is_size_of(heap_, *object, word(entry, 4)) || is_size_of(heap_, *object, word(entry, 5));
+    if (!has_size) return std::nullopt;
     return object;
   }
   [[nodiscard]] bool is_due(heap::ObjectRef entry) const {

@@ -3,14 +3,18 @@
 #include <optional>
 
 #include "attach/memory/memory_reader.h"
+#include "symbols/boehm/layout.h"
 #include "symbols/heap/heap.h"
 
 namespace heapattach::boehm {
 
 // Reads the table at `at` of the displacements that count (GC_valid_offsets in obj_map.c): one byte
-// for each, up to the size of a block, 1 if it counts. If all interior pointers are recognised, all
-// are set. None if the table is missing.
-std::optional<heap::Displacements> read_displacements(RemoteAddr at, const MemoryReader& memory);
+// for each, up to the size of a block, 1 if it counts; before release 7, up to the size of the
+// largest small object. If all interior pointers are recognised, all are set. None if the table is
+// missing.
+std::optional<heap::Displacements> read_displacements(RemoteAddr at,
+                                                      const Layout& layout,
+                                                      const MemoryReader& memory);
 
 struct DisplacementsFound {
   RemoteAddr at;
@@ -20,6 +24,7 @@ struct DisplacementsFound {
 // interior pointers are recognised. The sizes of objects do not show that, because some builds add
 // no spare byte.
 std::optional<DisplacementsFound> search_displacements(const Range& arrays,
+                                                       const Layout& layout,
                                                        const MemoryReader& memory);
 
 }  // namespace heapattach::boehm

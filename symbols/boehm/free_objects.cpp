@@ -63,16 +63,17 @@ class FreeListWalker {
   [[nodiscard]] Heads heads_at(RemoteAddr at) const {
     const auto bytes = capture_.bytes_from(at);
     Heads heads;
-    if (bytes.size() < kListsOfKind * 8) return heads;
-    heads.resize(kListsOfKind);
-    std::memcpy(heads.data(), bytes.data(), kListsOfKind * 8);
+    const std::size_t lists = lists_of_kind(heap_.shape());
+    if (bytes.size() < lists * 8) return heads;
+    heads.resize(lists);
+    std::memcpy(heads.data(), bytes.data(), lists * 8);
     return heads;
   }
 
   // Whether an object can be on list number g of its kind.
   [[nodiscard]] bool fits(heap::ObjectRef ref, std::size_t g) const {
     return heap_.blocks()[ref.block].object_bytes ==
-           std::max<std::size_t>(g, 1) * heap::Heap::kGranuleBytes;
+           std::max<std::size_t>(g, 1) * heap_.shape().granule_bytes;
   }
 
   // Whether these heads can only be free lists, all of one kind. A kind's blocks that wait to be

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attach/base/page.h"
+#include "attach/base/word.h"
 #include "symbols/heap/heap.h"
 
 namespace heapattach::boehm {
@@ -32,6 +33,11 @@ heap::Heap make_heap(const heap::BlockIndex& index, const Layout& layout, const 
 
 void follow(heap::Heap& heap, MarkingRules rules) {
   heap.follow(std::make_shared<const MarkingRules>(std::move(rules)));
+}
+
+bool is_size_of(const heap::Heap& heap, heap::ObjectRef ref, std::uint64_t size) {
+  const std::uint64_t bytes = heap.blocks()[ref.block].object_bytes;
+  return size == bytes || (heap.shape().granule_bytes == kWordBytes && size == bytes / kWordBytes);
 }
 
 const MarkingRules& rules_of(const heap::Heap& heap) {

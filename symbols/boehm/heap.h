@@ -21,4 +21,8 @@ void follow(heap::Heap& heap, MarkingRules rules);
 // The rules that a heap of the collector follows.
 const MarkingRules& rules_of(const heap::Heap& heap);
 
+// Whether `size` is that of an object, as its finalizer's entry has it: in bytes, or in words
+// before release 7.
+[[nodiscard]] bool is_size_of(const heap::Heap& heap, heap::ObjectRef ref, std::uint64_t size);
+
 }  // namespace heapattach::boehm

@@ -9,8 +9,8 @@
 namespace heapattach::boehm {
 namespace {
 
-constexpr std::uint64_t kListBytes = kListsOfKind * kWordBytes;
-constexpr std::uint64_t kMostApart = std::uint64_t{64} << 10;  // in GC_arrays they are neighbours
+constexpr std::uint64_t kListBytes = kListsOfKind * kWordBytes;  // at least
+constexpr std::uint64_t kMostApart = std::uint64_t{64} << 10;    // in GC_arrays they are neighbours
 constexpr std::uint64_t kMostTableBytes = 4096;
 
 bool may_be_lists(std::uint64_t word) {

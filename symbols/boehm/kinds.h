@@ -16,13 +16,16 @@ namespace heapattach::boehm {
 // A kind of objects, as the collector's table describes it (struct obj_kind in gc_priv.h of 7.6
 // to 8.3).
 struct ObjectKind {
-  RemoteAddr free_lists;         // kListsOfKind words, each 0 or the first object of a list
+  RemoteAddr free_lists;         // lists_of_kind() words, each 0 or the first object of a list
   RemoteAddr unswept;            // the same number of words, each 0 or a block; may be 0
   std::uint64_t descriptor = 0;  // the template for its objects
 };
 
 // Lists of a kind: one for each size up to half a block, in granules (MAXOBJGRANULES + 1).
-inline constexpr std::size_t kListsOfKind = 129;
+[[nodiscard]] constexpr std::size_t lists_of_kind(const heap::Shape& shape) {
+  return shape.block_bytes / 2 / shape.granule_bytes + 1;
+}
+inline constexpr std::size_t kListsOfKind = lists_of_kind(heap::Shape());  // since release 7
 inline constexpr std::size_t kFirstKinds = 4;  // the collector always has these
 
 // The size of a kind in `words`, which begin with the table: 4 to 6 words. A release without

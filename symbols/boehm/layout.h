@@ -13,6 +13,13 @@ namespace heapattach::boehm {
 // The size of a block (HBLKSIZE) in the default configuration, whatever the page size is.
 inline constexpr std::uint64_t kUsualBlockBytes = 4096;
 
+// Headers of releases before 7, such as the one that Mono contains. They do not name their blocks,
+// and have sizes in words. (Source: gc_priv.h, struct hblkhdr, of Mono 6.8.)
+struct WordHeaders {
+  std::uint64_t map = 0x20;  // the map of the offsets in the block that count as pointers
+  RemoteAddr free_map;       // GC_invalid_map, the map of all free blocks
+};
+
 // The layout of this build of the collector's data, as far as we need it. All offsets are in bytes.
 // It can come from any source, and is trusted only after check_layout().
 struct Layout {
@@ -41,11 +48,17 @@ struct Layout {
   std::uint64_t header_size = 0x20;
   std::uint64_t header_descriptor = 0x28;
 
+  std::optional<WordHeaders> word_headers;
+
   bool all_interior_pointers = true;
 
   [[nodiscard]] std::uint64_t block_bytes() const { return std::uint64_t{1} << block_shift; }
+  // Objects have multiples of this.
+  [[nodiscard]] std::uint64_t granule_bytes() const { return word_headers ? 8 : 16; }
   [[nodiscard]] heap::Shape shape() const {
-    return {.block_bytes = block_bytes(), .all_interior_pointers = all_interior_pointers};
+    return {.block_bytes = block_bytes(),
+            .granule_bytes = granule_bytes(),
+            .all_interior_pointers = all_interior_pointers};
   }
 };
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "attach/base/word.h"
+
 namespace heapattach::boehm {
 
-// The mark after the last object is always set.
+// The mark after the last object is always set, since release 7.
 std::size_t MarkBits::sentinel(const heap::Block& block, const heap::Shape& shape) const {
-  if (!is_per_granule_) return block.objects;
-  return block.objects > 1 ? index(block, block.objects)
-                           : shape.block_bytes / heap::Heap::kGranuleBytes;
+  if (granule_bytes_ == 0) return block.objects;
+  return block.objects > 1 ? index(block, block.objects) : shape.block_bytes / granule_bytes_;
 }
 
 std::optional<bool> MarkBits::is_set(const heap::HeaderTail& tail, std::size_t at) const {
@@ -23,20 +24,20 @@ std::optional<bool> MarkBits::is_set(const heap::HeaderTail& tail, std::size_t a
 bool MarkBits::fits(const heap::HeaderTail& tail,
                     const heap::Block& block,
                     const heap::Shape& shape) const {
+  // Before release 7, an uncollectable block begins with all bits set.
+  if (granule_bytes_ == kWordBytes && block.is_uncollectable()) return true;
   const std::size_t last = sentinel(block, shape);
-  const std::size_t step =
-      is_per_granule_ ? std::max<std::size_t>(1, block.object_bytes / heap::Heap::kGranuleBytes)
-                      : 1;
   for (std::size_t i = 0; i < last; ++i) {
     const auto set = is_set(tail, i);
-    if (!set || (*set && i % step != 0)) return false;
+    if (!set || (*set && i % step(block) != 0)) return false;
   }
-  return is_set(tail, last).value_or(false);
+  return granule_bytes_ == kWordBytes || is_set(tail, last).value_or(false);
 }
 
 std::optional<MarkBits> MarkBits::find(const heap::Heap& heap) {
-  const MarkBits known[] = {{16, true, true},  {8, true, false}, {16, false, true},
-                            {8, false, false}, {8, true, true},  {8, false, true}};
+  const std::uint64_t granule = heap.shape().granule_bytes;
+  const MarkBits known[] = {{16, true, granule}, {8, true, 0},       {16, false, granule},
+                            {8, false, 0},       {8, true, granule}, {8, false, granule}};
   for (const MarkBits& marks : known) {
     const auto& tails = heap.index().tails;
     const bool fits = std::all_of(tails.begin(), tails.end(), [&](const heap::HeaderTail& tail) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,7 +11,7 @@ namespace heapattach::boehm {
 
 // The position and form of the marks after a header's descriptor. In 8.2.2 a map and a count
 // precede them, and there is one byte per granule. Other builds have no map, use bits, or have one
-// mark per object.
+// mark per object. Before release 7 there is one bit per word.
 class MarkBits {
  public:
   // Finds the form that fits all headers whose tails the index keeps.
@@ -24,11 +25,16 @@ class MarkBits {
   }
 
  private:
-  MarkBits(std::size_t offset, bool is_bytes, bool is_per_granule)
-      : offset_(offset), is_bytes_(is_bytes), is_per_granule_(is_per_granule) {}
+  MarkBits(std::size_t offset, bool is_bytes, std::uint64_t granule_bytes)
+      : offset_(offset), is_bytes_(is_bytes), granule_bytes_(granule_bytes) {}
 
+  // The number of marks per object.
+  [[nodiscard]] std::size_t step(const heap::Block& block) const {
+    if (granule_bytes_ == 0) return 1;
+    return std::max<std::size_t>(1, block.object_bytes / granule_bytes_);
+  }
   [[nodiscard]] std::size_t index(const heap::Block& block, std::uint32_t slot) const {
-    return is_per_granule_ ? slot * (block.object_bytes / heap::Heap::kGranuleBytes) : slot;
+    return slot * step(block);
   }
   [[nodiscard]] std::size_t sentinel(const heap::Block& block, const heap::Shape& shape) const;
   [[nodiscard]] std::optional<bool> is_set(const heap::HeaderTail& tail, std::size_t at) const;
@@ -38,7 +44,7 @@ class MarkBits {
 
   std::size_t offset_;
   bool is_bytes_;
-  bool is_per_granule_;
+  std::uint64_t granule_bytes_;  // 0: one mark per object
 };
 
 // Compares, in a sample of blocks, the live set with the marks of the collector's last collection.

@@ -249,7 +249,7 @@ MarkingRules read_marking_rules(const heap::Heap& heap,
                                 const MemoryReader& outside) {
   MarkingRules rules;
   if (!heap.recognises_interior() && collector.displacements) {
-    rules.displacements = read_displacements(*collector.displacements, captured);
+    rules.displacements = read_displacements(*collector.displacements, collector.layout, captured);
   }
   rules.finds_bases_from_stacks = finds_bases(heap, collector, captured);
   if (collector.kinds) read_procedures(read_kinds(*collector.kinds, captured), rules);

@@ -157,7 +157,9 @@ class Search {
     layout.source = Layout::Source::Structure;
     layout.top_index = data.start + first * kWordBytes;
     layout.all_nils = *all_nils;
-    return with_header_fields(layout);
+    auto found = with_header_fields(layout);
+    if (found || found.error().kind == ErrorKind::Gone) return found;
+    return with_word_headers(layout, data);
   }
 
   // The fields of a header follow each other in all releases: block, kind, flags, size, descriptor.
@@ -167,10 +169,43 @@ class Search {
     layout.header_flags = layout.header_kind + 1;
     layout.header_size = layout.header_block + 2 * kWordBytes;
     layout.header_descriptor = layout.header_block + 3 * kWordBytes;
+    return checked(layout);
+  }
+
+  // A header of a release before 7: size, two links, descriptor, map, kind, flags.
+  Result<Layout> with_word_headers(Layout layout, const Data& data) const {
+    const auto free_map = find_free_map(data);
+    if (!free_map) return Error{ErrorKind::Malformed, "there is no map of free blocks"};
+    layout.word_headers = WordHeaders{.map = 4 * kWordBytes, .free_map = *free_map};
+    layout.header_size = 0;
+    layout.header_descriptor = 3 * kWordBytes;
+    layout.header_kind = 5 * kWordBytes;
+    layout.header_flags = layout.header_kind + 1;
+    return checked(layout);
+  }
+
+  Result<Layout> checked(Layout layout) const {
     const LayoutFit fit = HA_TRY(check_layout(layout, memory_, map_));
     if (fit.headers == 0) return Error{ErrorKind::Malformed, "the index references no header"};
     layout.all_interior_pointers = fit.normal == 0 || fit.spared > 0;
     return layout;
+  }
+
+  // The map of free blocks has a byte for each offset in a block, and none of them counts. A
+  // variable next to the index points to it.
+  [[nodiscard]] std::optional<RemoteAddr> find_free_map(const Data& data) const {
+    const auto is_free = [](std::byte entry) { return entry == std::byte{0xff}; };
+    std::set<std::uint64_t> seen;
+    for (const std::uint64_t word : data.words) {
+      if (!anonymous_.contains(word) || !seen.insert(word).second) continue;
+      const auto first = memory_.read_as<std::uint64_t>(RemoteAddr{word});
+      if (!first || *first != ~std::uint64_t{0}) continue;
+      std::vector<std::byte> map(default_.block_bytes());
+      if (memory_.read(RemoteAddr{word}, map) && std::all_of(map.begin(), map.end(), is_free)) {
+        return RemoteAddr{word};
+      }
+    }
+    return std::nullopt;
   }
 
   const MemoryReader& memory_;

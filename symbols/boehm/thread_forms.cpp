@@ -25,7 +25,11 @@ constexpr std::uint64_t kOldFlags = 0xff'ffff'011f;
 constexpr std::uint64_t kBlockedFlag = 0x20;
 constexpr std::uint64_t kFlags = 0x33;
 
-constexpr std::array<RecordForm, 5> kForms = {{
+// In Mono's, 16 bits for a blocked thread follow 16 bits of flags.
+constexpr std::uint64_t kMonoBlocked = 0x1'0000;
+constexpr std::uint64_t kMonoFlags = 0x1'000f;
+
+constexpr std::array<RecordForm, 6> kForms = {{
     {"8.3", 2, 3, kBlockedFlag, kFlags, 1, 1, 0, 2, 4, 7, 6},
     {"8.3 without finalizers", 2, 3, kBlockedFlag, kFlags, 1, 1, 0, 2, 4, 6, std::nullopt},
     // With a count of suspensions by the program, …
@@ -34,6 +38,8 @@ constexpr std::array<RecordForm, 5> kForms = {{
     {"7.6 to 8.2", 1, 4, kBlockedByte, kOldFlags, std::nullopt, 3, 5, 6, 7, 10, std::nullopt},
     {"7.2 to 7.4", 1, 4, kBlockedByte, kOldFlags, std::nullopt, 3, 5, std::nullopt, 0, 6,
      std::nullopt},
+    {"6, of Mono 6.8", 1, 5, kMonoBlocked, kMonoFlags, std::nullopt, 4, 6, 7, 8, std::nullopt,
+     std::nullopt, true},
 }};
 
 class RecordReader {
@@ -103,9 +109,10 @@ class RecordReader {
 
   // Each holds a saved stack pointer, and points to the one before.
   bool read_sections() {
-    const auto first = word(stack_at_, form_.section);
+    if (!form_.section) return true;
+    const auto first = word(stack_at_, *form_.section);
     if (!first) return false;
-    const auto counts = word(stack_at_, form_.counts.value_or(form_.section));
+    const auto counts = word(stack_at_, form_.counts.value_or(*form_.section));
     if (form_.counts && (!counts || *counts >> 32 != 0)) return false;
     for (std::uint64_t at = *first; at != 0;) {
       if (at % kWordBytes != 0 || !is_on_stack(at) || record_.sections.size() == kMostSections) {

@@ -24,8 +24,9 @@ struct RecordForm {
   std::size_t stack_end = 0;
   std::optional<std::size_t> alternate_stack;  // its start, and …
   std::size_t alternate_bytes = 0;             // … its size
-  std::size_t section = 0;
-  std::optional<std::size_t> counts;  // of finalizers, if they have a separate word
+  std::optional<std::size_t> section;          // since GC_call_with_gc_active exists
+  std::optional<std::size_t> counts;           // of finalizers, if they have a separate word
+  bool is_before_7 = false;  // of a release with other headers, not to be taken for a later one
 };
 
 // All forms, the latest first.

@@ -12,7 +12,7 @@
 // lists follow: three or four arrays of 25 words (pointer-free, normal, uncollectable, other), and
 // more. Word g of an array is a small count or points to an object of g granules (one granule for g
 // = 0). Other words that point to objects do not fit an array, because 24 neighbours would have to
-// fit as well.
+// fit as well. Before release 7 there are three arrays of 65 words.
 //
 // If no form fits, only this is relied on: the id is among the first words, and stack_end is the
 // highest address in the words before the free lists that is in the stack the thread is on.
@@ -22,10 +22,12 @@ namespace {
 
 constexpr std::size_t kIdWithin = 6;         // words from a record's start
 constexpr std::size_t kStackEndWithin = 24;  // likewise, if the form is unknown
-constexpr std::size_t kRecordWords = 192;    // how far to search for free lists
+constexpr std::size_t kRecordWords = 256;    // how far to search for free lists
 constexpr std::size_t kListWords = 25;       // GC_TINY_FREELISTS
+constexpr std::size_t kOldListWords = 65;    // NFREELISTS, before release 7
 constexpr std::uint64_t kLargestCount =
     256;  // DIRECT_GRANULES, in an array's word that is not a list
+constexpr std::uint64_t kOldLargestCount = 4095;  // before release 7; larger words are addresses
 constexpr std::size_t kMostRecords = 100'000;
 
 using Words = std::vector<std::uint64_t>;
@@ -39,30 +41,42 @@ Words load(std::span<const std::byte> bytes, std::size_t most) {
 // Whether `word`, as number g of a free-list array, points to a list of objects of that size.
 bool is_list_head(const heap::Heap& heap, std::uint64_t word, std::size_t g) {
   const auto ref = heap.object_at(word);
-  return ref && heap.blocks()[ref->block].object_bytes == std::max<std::size_t>(g, 1) * 16;
+  return ref && heap.blocks()[ref->block].object_bytes ==
+                    std::max<std::size_t>(g, 1) * heap.shape().granule_bytes;
+}
+
+// The form of a thread's arrays of free lists.
+struct ListForm {
+  std::size_t words = kListWords;
+  std::uint64_t largest_count = kLargestCount;
+};
+
+ListForm list_form(const heap::Heap& heap) {
+  return heap.shape().granule_bytes == 8 ? ListForm{kOldListWords, kOldLargestCount} : ListForm{};
 }
 
 bool is_list_array(const heap::Heap& heap, std::span<const std::uint64_t> words) {
   for (std::size_t g = 0; g < words.size(); ++g) {
-    if (words[g] > kLargestCount && !is_list_head(heap, words[g], g)) return false;
+    if (words[g] > list_form(heap).largest_count && !is_list_head(heap, words[g], g)) return false;
   }
   return true;
 }
 
 std::vector<Range> find_list_heads(const heap::Heap& heap, RemoteAddr at, const Words& words) {
+  const ListForm form = list_form(heap);
   std::vector<Range> heads;
-  for (std::size_t i = kIdWithin; i + kListWords <= words.size();) {
-    const auto array = std::span(words).subspan(i, kListWords);
-    const bool has_head = std::any_of(array.begin(), array.end(),
-                                      [](std::uint64_t word) { return word > kLargestCount; });
+  for (std::size_t i = kIdWithin; i + form.words <= words.size();) {
+    const auto array = std::span(words).subspan(i, form.words);
+    const bool has_head = std::any_of(
+        array.begin(), array.end(), [&](std::uint64_t word) { return word > form.largest_count; });
     if (!has_head || !is_list_array(heap, array)) {
       ++i;
       continue;
     }
-    for (std::size_t g = 0; g < kListWords; ++g) {
-      if (array[g] > kLargestCount) heads.push_back({at + (i + g) * 8, 8});
+    for (std::size_t g = 0; g < form.words; ++g) {
+      if (array[g] > form.largest_count) heads.push_back({at + (i + g) * 8, 8});
     }
-    i += kListWords;
+    i += form.words;
   }
   return heads;
 }
@@ -136,7 +150,9 @@ class RecordFinder {
 
   std::vector<ThreadRecord> find() {
     std::vector<ThreadRecord> best;
+    const bool is_before_7 = heap_.shape().granule_bytes == 8;
     for (const RecordForm& form : record_forms()) {
+      if (form.is_before_7 != is_before_7) continue;
       std::vector<ThreadRecord> records = of_form(form);
       if (records.size() > best.size()) best = std::move(records);
     }

@@ -74,9 +74,13 @@ struct BlockIndex {
   std::uint64_t skipped = 0;
 };
 
+// Chunks begin at multiples of this.
+inline constexpr std::uint64_t kChunkGranule = 16;
+
 // The rules for which addresses belong to a block and reference its objects.
 struct Shape {
   std::uint64_t block_bytes = 4096;  // blocks begin at multiples of this, unless they share pages
+  std::uint64_t granule_bytes = 16;  // slots of a collector have multiples of this
   bool all_interior_pointers = true;
   // Blocks with kChunk have one object each, and many may share a page. Without this, the flag has
   // no meaning.

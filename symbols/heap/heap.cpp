@@ -64,9 +64,9 @@ namespace {
 
 // The bytes from the start of an allocation on that count as its own, in whole granules.
 std::uint64_t owned_bytes(const Block& chunk) {
-  constexpr std::uint64_t kRest = Heap::kGranuleBytes - 1;
-  return (chunk.flags & kSharedEnd) != 0 ? chunk.object_bytes
-                                         : (chunk.object_bytes + kRest) & ~kRest;
+  constexpr std::uint64_t kRest = kChunkGranule - 1;
+  const std::uint64_t shared = (chunk.flags & kSharedEnd) != 0 ? 0 : kRest;
+  return (chunk.object_bytes + shared) & ~kRest;
 }
 
 }  // namespace
@@ -85,11 +85,10 @@ void Heap::fill_records() {
     slots_ += block.objects;
     HA_CHECK(slots_ < kNone);
     if (block.objects > 1) {
-      record.size_granules = static_cast<std::uint16_t>(block.object_bytes / kGranuleBytes);
+      record.size_units = static_cast<std::uint16_t>(block.object_bytes / kUnitBytes);
       record.reciprocal =
           static_cast<std::uint32_t>(((std::uint64_t{1} << 32) - 1) / block.object_bytes + 1);
-      record.extent =
-          static_cast<std::uint32_t>(block.objects * block.object_bytes / kGranuleBytes);
+      record.extent = static_cast<std::uint32_t>(block.objects) * record.size_units;
     } else {
       const bool first_page_only = (block.flags & kFirstPageOnly) != 0 || !all_interior_;
       const std::uint64_t owned = is_chunk ? owned_bytes(block)
@@ -97,7 +96,7 @@ void Heap::fill_records() {
                                       ? shape_.block_bytes
                                       : std::max(block.object_bytes, shape_.block_bytes);
       record.extent =
-          static_cast<std::uint32_t>(std::min<std::uint64_t>(owned / kGranuleBytes, 0xffffffff));
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(owned / kUnitBytes, 0xffffffff));
     }
     const auto copy = capture_->bytes_from(block.start);
     record.data = copy.data();
@@ -109,13 +108,11 @@ void Heap::fill_records() {
     }
     // The collector's length leaves out the spare bytes at an object's end (headers.c).
     const std::uint64_t words = std::min(block.descriptor, block.object_bytes) / 8;
-    // Whole is for slots of whole granules, as a collector's are. Ruby's need not be.
-    const bool is_small =
-        is_chunk || (block.objects > 1 && block.object_bytes % kGranuleBytes == 0);
+    const bool is_small = block.objects > 1 || is_chunk;
     const bool is_whole = is_small && (block.descriptor & kSpecialDescriptor) == 0 && words > 0 &&
                           words <= 256 && copied_[i] >= words * 8;
     if (is_whole && block.objects == 1) {
-      record.size_granules = static_cast<std::uint16_t>(block.object_bytes / kGranuleBytes);
+      record.size_units = static_cast<std::uint16_t>(block.object_bytes / kUnitBytes);
     }
     if (is_whole) record.last_word = static_cast<std::uint8_t>(words - 1);
     record.scan = is_whole ? Scan::Whole : Scan::Special;
@@ -188,7 +185,7 @@ void Heap::share_page(std::uint32_t& entry, std::uint32_t block) {
     entry = kShared + static_cast<std::uint32_t>(shared_.size());
     shared_.push_back({.first = block, .starts = {}});
   }
-  const std::uint64_t granule = blocks()[block].start.value / kGranuleBytes % 256;
+  const std::uint64_t granule = blocks()[block].start.value / kChunkGranule % 256;
   shared_[entry - kShared].starts[granule / 64] |= std::uint64_t{1} << (granule % 64);
 }
 

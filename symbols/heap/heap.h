@@ -114,7 +114,7 @@ class Heap {
     if (block == kNone) return std::nullopt;
     const Record& record = records_[block];
     const std::uint64_t offset = word - record.start;
-    if (offset / kGranuleBytes >= record.extent &&
+    if (offset / kUnitBytes >= record.extent &&
         (from == From::Heap || !owns_from_stack(block, offset))) {
       return std::nullopt;
     }
@@ -214,14 +214,14 @@ class Heap {
   struct alignas(32) Record {
     std::uint64_t start = 0;
     const std::byte* data = nullptr;  // the copy of the block; null if there is none
-    std::uint32_t extent = 0;         // in granules: smaller offsets count
+    std::uint32_t extent = 0;         // in units: smaller offsets count
     std::uint32_t first_slot = 0;
-    std::uint32_t reciprocal = 0;     // 2^32 / object size, rounded up; 0 if there is one object
-    std::uint16_t size_granules = 0;  // of a small object; 0 if there is one object
+    std::uint32_t reciprocal = 0;  // 2^32 / object size, rounded up; 0 if there is one object
+    std::uint16_t size_units = 0;  // of a small object; 0 if there is one object
     Scan scan = Scan::Nothing;
     std::uint8_t last_word = 0;  // of those scanned, if scan is Whole
 
-    [[nodiscard]] std::uint64_t object_bytes() const { return size_granules * kGranuleBytes; }
+    [[nodiscard]] std::uint64_t object_bytes() const { return size_units * kUnitBytes; }
     [[nodiscard]] std::uint32_t slot_of(std::uint64_t offset) const {
       return static_cast<std::uint32_t>((offset * reciprocal) >> 32);
     }
@@ -229,7 +229,7 @@ class Heap {
   [[nodiscard]] const Record& record(std::uint32_t block) const { return records_[block]; }
   [[nodiscard]] bool recognises_interior() const { return all_interior_; }
 
-  static constexpr std::uint64_t kGranuleBytes = 16;
+  static constexpr std::uint64_t kUnitBytes = 8;  // all sizes and offsets are multiples of this
   static constexpr std::uint32_t kNone = 0xffffffff;
   // Whether `word` is between the first block's start and the last one's end. Most words are not.
   [[nodiscard]] bool spans(std::uint64_t word) const { return word - lowest_ < span_; }
@@ -285,11 +285,11 @@ class Heap {
   // A page in which blocks begin. What lies before the first of them belongs to the block before.
   struct SharedPage {
     std::uint32_t first = 0;                // block to begin in it
-    std::array<std::uint64_t, 4> starts{};  // a bit for each granule
+    std::array<std::uint64_t, 4> starts{};  // a bit for each granule of a chunk
   };
 
   [[nodiscard]] static std::uint32_t block_in_page(const SharedPage& page, std::uint64_t word) {
-    const std::uint64_t granule = word / kGranuleBytes % (64 * page.starts.size());
+    const std::uint64_t granule = word / kChunkGranule % (64 * page.starts.size());
     std::uint64_t ones = count_ones(page.starts[granule / 64] << (63 - granule % 64));
     for (std::uint64_t i = 0; i < granule / 64; ++i) ones += count_ones(page.starts[i]);
     const auto begun = static_cast<std::uint32_t>(ones);

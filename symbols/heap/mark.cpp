@@ -139,7 +139,7 @@ class Worker {
   void mark(std::uint64_t word, std::uint32_t block) {
     const Heap::Record& record = heap_.record(block);
     const std::uint64_t offset = word - record.start;
-    if (offset / Heap::kGranuleBytes >= record.extent) return;
+    if (offset / Heap::kUnitBytes >= record.extent) return;
     const std::uint32_t slot = record.slot_of(offset);
     if (!interior_ && !heap_.counts(block, offset - slot * record.object_bytes())) return;
     if (marks_.insert_shared(record.first_slot + slot)) push({block, slot});
@@ -153,7 +153,7 @@ class Worker {
       stack_.push_back({data, 0, record.last_word + 1U});
       return;
     }
-    if (record.size_granules != 0) {
+    if (record.size_units != 0) {
       stack_.push_back({nullptr, ref.block, ref.slot});
       return;
     }
@@ -225,7 +225,7 @@ class Worker {
         std::memcpy(&word, item.data + i * sizeof word, sizeof word);
         visit_word(i, word);
       }
-    } else if (heap_.record(item.block).size_granules != 0) {
+    } else if (heap_.record(item.block).size_units != 0) {
       heap_.for_each_word({item.block, item.number}, visit_word);
     } else {
       const std::uint64_t from = item.number * kPartWords;

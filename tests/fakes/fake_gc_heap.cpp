@@ -5,7 +5,7 @@
 namespace heapattach {
 
 FakeGcHeap::FakeGcHeap(std::uint64_t pages) : pages_(pages) {
-  memory_.map_zero(kTopIndex, 2048 * 8);
+  memory_.map_zero(kTopIndex, 2048 * 8 + 8);
   memory_.map_zero(kAllNils, kBottomBytes);
   memory_.map_zero(kBottoms, kMaxBottoms * kBottomStride);
   memory_.map_zero(kHeaders, kMaxHeaders * kHeaderBytes);
@@ -17,6 +17,41 @@ FakeGcHeap::FakeGcHeap(std::uint64_t pages) : pages_(pages) {
 
 FakeGcHeap::~FakeGcHeap() = default;
 
+void FakeGcHeap::use_word_headers() {
+  memory_.map_zero(kMaps, 2 * kBlockBytes);
+  extra_.push_back({kMaps, 2 * kBlockBytes});
+  for (std::uint64_t i = 0; i < kBlockBytes; i += 8) put(kMaps + i, ~std::uint64_t{0});
+  put(kFreeMapVariable, kMaps);
+  layout_.word_headers = boehm::WordHeaders{.map = 0x20, .free_map = kMaps};
+  layout_.header_size = 0;
+  layout_.header_descriptor = 0x18;
+  layout_.header_kind = 0x28;
+  layout_.header_flags = 0x29;
+  layout_.all_interior_pointers = false;
+}
+
+void FakeGcHeap::put_header(RemoteAddr header, RemoteAddr block, const BlockSpec& spec) {
+  const bool is_atomic = spec.kind == heap::kAtomic || spec.kind == heap::kAtomicUncollectable;
+  const bool is_large = spec.object_bytes > kBlockBytes / 2;
+  put(header + layout_.header_kind, spec.kind);
+  put(header + layout_.header_descriptor,
+      spec.descriptor.value_or(is_atomic ? 0 : spec.object_bytes));
+  if (layout_.word_headers) {
+    const bool is_free = (spec.flags & boehm::kFreeBlock) != 0;
+    put(header + layout_.header_size, spec.object_bytes / (is_free ? 1 : 8));
+    put(header + layout_.word_headers->map, is_free ? kMaps : kMaps + kBlockBytes);
+    return;
+  }
+  put(header + layout_.header_block, block);
+  put(header + layout_.header_flags,
+      static_cast<std::uint8_t>(spec.flags | (is_large ? boehm::kLargeBlock : 0)));
+  put(header + layout_.header_size, spec.object_bytes);
+  // The mark after the last object is always set.
+  const std::uint64_t end =
+      is_large ? kBlockBytes : kBlockBytes / spec.object_bytes * spec.object_bytes;
+  put(header + kMarksAt + end / 16, std::uint8_t{1});
+}
+
 RemoteAddr FakeGcHeap::add_block(const BlockSpec& spec) {
   const RemoteAddr at = spec.at.value_or(next_);
   const std::uint64_t blocks =
@@ -24,23 +59,11 @@ RemoteAddr FakeGcHeap::add_block(const BlockSpec& spec) {
   next_ = at + blocks * kBlockBytes;
   const RemoteAddr header = kHeaders + headers_.size() * kHeaderBytes;
   headers_[at] = header;
-  const bool is_atomic = spec.kind == heap::kAtomic || spec.kind == heap::kAtomicUncollectable;
-  const bool is_large = spec.object_bytes > kBlockBytes / 2;
-  const auto flags = static_cast<std::uint8_t>(spec.flags | (is_large ? boehm::kLargeBlock : 0));
-  put(header + layout_.header_block, at);
-  put(header + layout_.header_kind, spec.kind);
-  put(header + layout_.header_flags, flags);
-  put(header + layout_.header_size, spec.object_bytes);
-  put(header + layout_.header_descriptor,
-      spec.descriptor.value_or(is_atomic ? 0 : spec.object_bytes));
+  put_header(header, at, spec);
   set_entry(at, header.value);
   for (std::uint64_t i = 1; i < blocks; ++i) {
     set_entry(at + i * kBlockBytes, std::min<std::uint64_t>(i, kBlockBytes - 1));
   }
-  // The mark after the last object is always set.
-  const std::uint64_t end =
-      is_large ? kBlockBytes : kBlockBytes / spec.object_bytes * spec.object_bytes;
-  put(header + kMarksAt + end / 16, std::uint8_t{1});
   return at;
 }
 
@@ -84,7 +107,7 @@ void FakeGcHeap::add_memory(RemoteAddr at, std::uint64_t bytes) {
 }
 
 MemoryMap FakeGcHeap::map() const {
-  std::vector<Range> ranges = {{kTopIndex, 2048 * 8},
+  std::vector<Range> ranges = {{kTopIndex, 2048 * 8 + 8},
                                {kAllNils, kBottomBytes},
                                {kBottoms, kMaxBottoms * kBottomStride},
                                {kHeaders, kMaxHeaders * kHeaderBytes},

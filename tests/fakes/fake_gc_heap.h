@@ -29,6 +29,8 @@ class FakeGcHeap {
   static constexpr RemoteAddr kAllNils{0x5550'0001'0000};
   static constexpr RemoteAddr kBottoms{0x5550'0010'0000};
   static constexpr RemoteAddr kHeaders{0x5550'0020'0000};
+  static constexpr RemoteAddr kMaps{0x5550'0030'0000};  // of free blocks, and of all others
+  static constexpr RemoteAddr kFreeMapVariable{0x5550'0000'4000};  // after the top index
   static constexpr RemoteAddr kHeap{0x7f12'3440'0000};
   static constexpr std::uint64_t kHeaderBytes = 328;
   static constexpr std::uint64_t kMarksAt = 0x40;
@@ -49,6 +51,9 @@ class FakeGcHeap {
   ~FakeGcHeap();
   FakeGcHeap(const FakeGcHeap&) = delete;
   FakeGcHeap& operator=(const FakeGcHeap&) = delete;
+
+  // Makes the headers those of the collector in Mono, a release before 7. Call it first.
+  void use_word_headers();
 
   // Adds a block, or as many as one large object takes, and returns its address.
   RemoteAddr add_block(const BlockSpec& spec);
@@ -79,6 +84,8 @@ class FakeGcHeap {
   [[nodiscard]] MemoryMap map() const;
 
  private:
+  void put_header(RemoteAddr header, RemoteAddr block, const BlockSpec& spec);
+
   static constexpr std::uint64_t kBottomBytes = 0x2020;
   static constexpr std::uint64_t kBottomStride = 0x2040;
 

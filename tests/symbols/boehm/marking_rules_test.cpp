@@ -127,11 +127,11 @@ TEST_CASE("a table of displacements is found by content, even if all of them cou
   memory.map_zero(kData, 0x8000);
   const Range arrays{kData, 0x8000};
   memory.put(kData + 0x10, std::uint64_t{0x5555'0000'1234});
-  CHECK_FALSE(search_displacements(arrays, memory).has_value());
+  CHECK_FALSE(search_displacements(arrays, Layout(), memory).has_value());
   memory.put(kData + 0x38, std::uint64_t{0x01'0000'0001});  // GC_modws_valid_offsets: 0 and 4
   memory.put(kTable, std::uint8_t{1});
   memory.put(kTable + 12, std::uint8_t{1});
-  auto found = search_displacements(arrays, memory);
+  auto found = search_displacements(arrays, Layout(), memory);
   REQUIRE(found);
   CHECK(found->at == kTable);
   CHECK_FALSE(found->has_all);
@@ -139,11 +139,11 @@ TEST_CASE("a table of displacements is found by content, even if all of them cou
   memory.put(kTable + 4096, std::uint64_t{0x01'0000'0001});
   memory.put(kTable + 8, std::uint8_t{1});
   memory.put(kData + 0x38, std::uint64_t{0});
-  found = search_displacements(arrays, memory);
+  found = search_displacements(arrays, Layout(), memory);
   REQUIRE(found);
   CHECK(found->at == kTable);
   for (std::uint64_t i = 0; i < 4096; ++i) memory.put(kData + 0x4008 + i, std::uint8_t{1});
-  found = search_displacements(arrays, memory);
+  found = search_displacements(arrays, Layout(), memory);
   REQUIRE(found);
   CHECK(found->at == kData + 0x4008);
   CHECK(found->has_all);

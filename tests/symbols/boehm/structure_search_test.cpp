@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/boehm/blocks.h"
 #include "symbols/boehm/collector.h"
 #include "symbols/elf/module_contents.h"
 #include "tests/fakes/fake_gc_heap.h"
@@ -84,6 +85,52 @@ TEST_CASE("a block index with a few slots that do not fit may fit at the next lo
   CHECK(kind_with_wrong_slots(1) == ErrorKind::Malformed);
   CHECK(kind_with_wrong_slots(16) == ErrorKind::Malformed);
   CHECK(kind_with_wrong_slots(17) == ErrorKind::Unsupported);
+}
+
+TEST_CASE("headers of a release before 7 have sizes in words, and free blocks a map of their own") {
+  FakeGcHeap heap;
+  heap.use_word_headers();
+  const RemoteAddr odd = heap.add_block({.object_bytes = 24});
+  heap.add_block({.object_bytes = 64, .kind = heap::kAtomic});
+  const RemoteAddr large = heap.add_block({.object_bytes = 4104});
+  const RemoteAddr free = heap.add_block({.object_bytes = 8192, .flags = kFreeBlock});
+  const Module program = program_with_data({kData, 2049 * 8});
+  const auto layout = search_structure(program, heap.memory(), heap.map());
+  REQUIRE(layout);
+  REQUIRE(layout->word_headers);
+  CHECK(layout->word_headers->free_map == FakeGcHeap::kMaps);
+  CHECK_FALSE(layout->all_interior_pointers);
+  CHECK(layout->granule_bytes() == 8);
+
+  const auto index = read_blocks(heap.memory(), heap.map(), *layout);
+  REQUIRE(index);
+  CHECK(index->skipped == 0);
+  REQUIRE(index->blocks.size() == 3);
+  CHECK(index->blocks[0].start == odd);
+  CHECK(index->blocks[0].object_bytes == 24);
+  CHECK(index->blocks[0].objects == 170);
+  CHECK(index->blocks[2].start == large);
+  CHECK(index->blocks[2].object_bytes == 4104);
+  CHECK(index->free == std::vector<Range>{{free, 8192}});
+  CHECK(index->free_bytes == 8192);
+}
+
+TEST_CASE("headers that name no blocks are not those of an old release without its map") {
+  FakeGcHeap heap;
+  heap.use_word_headers();
+  heap.add_block({.object_bytes = 24});
+  Range data{kData, 2049 * 8};
+  SUBCASE("one offset in the map counts") {
+    heap.put(FakeGcHeap::kMaps + 100, std::uint8_t{0});
+  }
+  SUBCASE("no variable has its address") {
+    data.bytes -= 8;
+  }
+  SUBCASE("the sizes are in bytes") {
+    heap.put(heap.header_of(FakeGcHeap::kHeap), std::uint64_t{24});
+  }
+  const Module program = program_with_data(data);
+  CHECK_FALSE(search_structure(program, heap.memory(), heap.map()));
 }
 
 TEST_CASE("a collector without symbols is found, and its unknown facts are none") {
