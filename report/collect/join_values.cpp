@@ -111,6 +111,7 @@ class Reader {
       case ValuePlan::Whole::CrystalString: read_crystal(contents); return;
       case ValuePlan::Whole::Text: read_text(ref, contents); return;
       case ValuePlan::Whole::NimString: read_nim(contents); return;
+      case ValuePlan::Whole::Utf16: read_utf16(contents, plan); return;
       case ValuePlan::Whole::Nothing: break;
     }
     for (std::uint32_t i = 0; i < plan.fields.size(); ++i) {
@@ -148,6 +149,30 @@ class Reader {
     if (contents.size() < kNimText) return;
     const auto bytes = load<std::uint64_t>(contents, 0);
     add(text_of(contents.subspan(kNimText)).substr(0, bytes), Value::kOwn, true, bytes);
+  }
+
+  // Decodes no more than can be shown. Half of a pair of surrogates is a replacement character.
+  void read_utf16(std::span<const std::byte> contents, const ValuePlan& plan) {
+    if (contents.size() < plan.text_at || contents.size() - plan.length_at < 4) return;
+    const std::uint64_t units = load<std::uint32_t>(contents, plan.length_at);
+    const std::uint64_t known = std::min(units, (contents.size() - plan.text_at) / 2);
+    const auto unit = [&](std::uint64_t i) -> std::uint32_t {
+      return i < known ? load<std::uint16_t>(contents, plan.text_at + i * 2) : 0;
+    };
+    std::string text;
+    std::uint64_t i = 0;
+    for (; i < known && text.size() <= limit_; ++i) {
+      std::uint32_t code = unit(i);
+      const std::uint32_t next = unit(i + 1);
+      if (code >> 10 == 0x36 && next >> 10 == 0x37) {
+        code = 0x10000 + ((code & 0x3ff) << 10) + (next & 0x3ff);
+        ++i;
+      } else if (code >> 11 == 0x1b) {
+        code = 0xfffd;
+      }
+      append_utf8(text, code);
+    }
+    add(text, Value::kOwn, true, text.size() + (units - std::min(i, units)));
   }
 
   void read_text(heap::ObjectRef ref, std::span<const std::byte> contents) {

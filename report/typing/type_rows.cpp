@@ -147,6 +147,12 @@ void TypeRows::add_named(runtimes::ObjectNames names) {
   for (const runtimes::Shape& shape : named_.shapes()) add_row(row_of(shape), types::kNoType);
 }
 
+const runtimes::Shape* TypeRows::shape_of(TypeIndex row) const {
+  const auto& shapes = named_.shapes();
+  if (row < first_named_ || row - first_named_ >= shapes.size()) return nullptr;
+  return &shapes[row - first_named_];
+}
+
 TypeIndex TypeRows::add_row(Type type, TypeRef ref) {
   types_.push_back(std::move(type));
   layouts_.emplace_back();

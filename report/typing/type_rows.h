@@ -102,6 +102,9 @@ class TypeRows {
     return shape == runtimes::ObjectNames::kNone ? kNoRow : first_named_ + shape;
   }
 
+  // The shape of such a row; null for other rows.
+  [[nodiscard]] const runtimes::Shape* shape_of(TypeIndex row) const;
+
   // For -v: types whose two sources contradict each other, so that their fields are ignored.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const types::TypeModel& model() const { return model_; }

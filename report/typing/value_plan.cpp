@@ -125,7 +125,12 @@ void add_fields(const TypeRows& rows, TypeIndex row, ValuePlan& plan) {
 ValuePlan plan_values(const TypeRows& rows, TypeIndex row) {
   ValuePlan plan;
   const Type& type = rows.types()[row];
-  if (rows.naming().is_string(row)) {
+  const runtimes::Shape* const shape = rows.shape_of(row);
+  if (shape != nullptr && shape->text_at != 0) {
+    plan.whole = ValuePlan::Whole::Utf16;
+    plan.length_at = shape->length_at;
+    plan.text_at = shape->text_at;
+  } else if (rows.naming().is_string(row)) {
     plan.whole = ValuePlan::Whole::CrystalString;
   } else if (rows.is_nim_text(row)) {
     plan.whole = ValuePlan::Whole::NimString;

@@ -18,6 +18,7 @@ struct ValuePlan {
     CrystalString,  // a size, a length, and then the text
     Text,           // up to the first NUL
     NimString,      // a length, a capacity, and then the text
+    Utf16,          // a length in units, and the text in UTF-16
   };
   // A number, or an embedded std::string.
   struct Field {
@@ -29,6 +30,8 @@ struct ValuePlan {
     std::string path;
   };
   Whole whole = Whole::Nothing;
+  std::uint64_t length_at = 0;  // of a text in UTF-16, and
+  std::uint64_t text_at = 0;    // where it begins
   std::vector<Field> fields;
   bool is_one_number = false;  // the first field is the whole value
 };

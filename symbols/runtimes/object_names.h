@@ -26,6 +26,10 @@ struct Shape {
   std::uint64_t elements_at = 0;         // the offset of an array's first element
   std::uint64_t element_bytes = 0;       // of an element; 0: not an array
   std::vector<Word> element_words = {};  // within an element; an empty name is the element itself
+  // The offsets, in a text in UTF-16, of its length in units, an int, and of its first unit. 0: the
+  // object is not a text.
+  std::uint64_t length_at = 0;
+  std::uint64_t text_at = 0;
 
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
