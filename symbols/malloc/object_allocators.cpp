@@ -49,6 +49,26 @@ constexpr std::array kAllocators{
                     {},
                     ".NET keeps its objects in a heap of its own, which is anonymous memory",
                     "dotnet-gcdump collect -p PID"},
+    ObjectAllocator{"Mono",
+                    "mono-sgen",
+                    {},
+                    "Mono with sgen keeps its objects in a heap of its own, which is anonymous "
+                    "memory",
+                    "mono-boehm, whose objects heapattach reads"},
+    ObjectAllocator{"Mono",
+                    "libmonosgen-2.0.so",
+                    {},
+                    "Mono with sgen keeps its objects in a heap of its own, which is anonymous "
+                    "memory",
+                    "Mono with the Boehm collector, whose objects heapattach reads"},
+    ObjectAllocator{
+        "Nim",
+        {},
+        "rawAlloc__system_",
+        "Nim keeps its objects in an allocator of its own (as with --mm:orc), which is anonymous "
+        "memory",
+        "--mm:boehm, whose objects heapattach reads, or -d:useMalloc, which puts them into "
+        "malloc's heap"},
     ObjectAllocator{"Erlang",
                     "beam",
                     {},
@@ -58,6 +78,7 @@ constexpr std::array kAllocators{
 
 bool has(const Module& module, const ObjectAllocator& allocator) {
   if (!module.name().starts_with(allocator.file)) return false;
+  if (allocator.symbol.ends_with('_')) return !module.symbols_with_prefix(allocator.symbol).empty();
   return allocator.symbol.empty() || module.find_symbol(allocator.symbol).has_value();
 }
 

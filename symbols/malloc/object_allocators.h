@@ -10,7 +10,8 @@ namespace heapattach::glibc {
 struct ObjectAllocator {
   std::string_view name;
   std::string_view file;    // the start of the name of its program or library; empty: any
-  std::string_view symbol;  // which only it defines; empty: the file's name is enough
+  std::string_view symbol;  // which only it defines; empty: the file's name is enough. With an
+                            // underscore at its end it is the beginning of one.
   std::string_view where;   // a sentence: where its objects are
   std::string_view instead;
 };
