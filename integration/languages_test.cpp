@@ -54,6 +54,7 @@ class Maker {
       : release_(std::move(release)), child_(arguments) {}
 
   [[nodiscard]] const Release& release() const { return release_; }
+  [[nodiscard]] pid_t pid() const { return child_.pid(); }
 
   Count make(int number) {
     child_.send_line(fmt::format("{}", number));
@@ -204,6 +205,40 @@ TEST_CASE("an ECL program's objects are counted by its type names") {
                      {"bignum", 1}});
   maker.make(2345);
   CHECK(maker.ends_with("2345"));
+}
+
+TEST_CASE("a Mono program's objects are counted by their classes") {
+  const std::string mono = "/usr/bin/mono-boehm";
+  if (::access(mono.c_str(), X_OK) != 0) {
+    print_skip(mono + " is not installed");
+    return;
+  }
+  if (!is_target_built("sessions_mono")) return;
+  const Release release = release_of("mono", {mono, "--version"}, {"6.8.0"});
+  Maker maker({mono, target_path("sessions_mono")}, release);
+  check_differences(maker, 1345,
+                    {{"Shop.Session", 1},
+                     {"Shop.Admin", 1},
+                     {"Shop.Item", 1},
+                     {"Shop.Item[]", 1},
+                     {"Shop.Place[]", 1},
+                     {"System.Collections.Generic.List<Shop.Item>", 2},
+                     {"System.Int64", 1},
+                     {"System.String", 4}});
+  const Count count = maker.make(2345);
+  if (release.is_tried) CHECK(count.named > 0.98);
+  const std::string pid = fmt::format("{}", maker.pid());
+  const ToolRun why = run_tool({"why", "Shop.Session", "--top", "1", pid});
+  CAPTURE(why.output);
+  CHECK(why.output.find("(static fields of Shop.Store)") != std::string::npos);
+  CHECK(why.output.find("All → ") != std::string::npos);
+  const ToolRun found = run_tool({"find", "Shop.Session[User == \"guest 7\"]", "--values", pid});
+  CAPTURE(found.output);
+  CHECK(found.output.find("1 of 2345 ") != std::string::npos);
+  const ToolRun strings = run_tool({"strings", "--top", "1", pid});
+  CAPTURE(strings.output);
+  CHECK(strings.output.find("System.String") != std::string::npos);
+  CHECK(maker.ends_with("4690"));
 }
 
 // With debug information, and the collector loaded at run time.

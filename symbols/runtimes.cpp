@@ -4,11 +4,14 @@
 #include "symbols/ecl/names.h"
 #include "symbols/guile/names.h"
 #include "symbols/guile/stacks.h"
+#include "symbols/mono/names.h"
 
 namespace heapattach::runtimes {
 
 Runtimes find_runtimes(const Modules& modules, const MemoryReader& memory) {
-  return {.guile = guile::find_guile(modules, memory), .ecl = ecl::find_ecl(modules, memory)};
+  return {.guile = guile::find_guile(modules, memory),
+          .ecl = ecl::find_ecl(modules, memory),
+          .mono = mono::find_mono(modules, memory)};
 }
 
 std::vector<heap::RootRange> more_roots(const Runtimes& runtimes,
@@ -33,6 +36,11 @@ std::vector<heap::RootRange> more_roots(const Runtimes& runtimes,
       for (const Range& stack : environment.stacks) add(stack, "(stack of an ECL process)");
     }
   }
+  if (runtimes.mono && runtimes.mono->roots) {
+    const auto found = mono::read_roots(*runtimes.mono->roots, memory);
+    for (const Range& range : found.registered) add(range, "(root of Mono)");
+    for (const Range& range : found.handles) add(range, "(handles of a thread of Mono)");
+  }
   return roots;
 }
 
@@ -50,6 +58,7 @@ ObjectNames name_objects(const Runtimes& runtimes,
   heap.name_objects(view, names);
   if (runtimes.guile) guile::name_objects(*runtimes.guile, view, names);
   if (runtimes.ecl) ecl::name_objects(*runtimes.ecl, view, names);
+  if (runtimes.mono) mono::name_objects(*runtimes.mono, view, names);
   return names;
 }
 

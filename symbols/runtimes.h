@@ -10,6 +10,7 @@
 #include "symbols/guile/facts.h"
 #include "symbols/heap/live_set.h"
 #include "symbols/heap/source.h"
+#include "symbols/mono/facts.h"
 #include "symbols/runtimes/heap_view.h"
 #include "symbols/runtimes/object_names.h"
 
@@ -20,12 +21,15 @@ namespace heapattach::runtimes {
 struct Runtimes {
   std::optional<guile::Facts> guile;
   std::optional<ecl::Facts> ecl;
+  std::optional<mono::Facts> mono;
 
   // The name used in the header of a snapshot; empty if there is no such runtime.
-  [[nodiscard]] std::string_view name() const { return guile ? "guile" : ecl ? "ecl" : ""; }
+  [[nodiscard]] std::string_view name() const {
+    return guile ? "guile" : ecl ? "ecl" : mono ? "mono" : "";
+  }
   // Whether more_roots() includes the roots that the runtime pushes through its own function
   // (GC_set_push_other_roots). Guile has no such function.
-  [[nodiscard]] bool follows_root_hook() const { return ecl.has_value(); }
+  [[nodiscard]] bool follows_root_hook() const { return ecl.has_value() || (mono && mono->roots); }
 };
 
 // Reads a small amount of the target's memory to recognise the runtime and check its layout.

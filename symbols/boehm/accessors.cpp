@@ -249,9 +249,10 @@ std::optional<std::vector<RemoteAddr>> AccessorReader::read_sum(RemoteAddr funct
   return variables;
 }
 
-std::optional<std::uint64_t> AccessorReader::read_constant(RemoteAddr function) {
+std::optional<std::uint64_t> AccessorReader::read_constant(RemoteAddr function,
+                                                           const EvaluationLimits& limits) {
   ExprPool pool;
-  const auto paths = evaluate(pool, disassembler_, source_, function, {});
+  const auto paths = evaluate(pool, disassembler_, source_, function, limits);
   if (paths.size() != 1) return std::nullopt;
   return pool.constant_of(paths[0].returned);
 }

@@ -41,7 +41,8 @@ class AccessorReader {
   // Reads a function that returns a sum of 8-byte variables.
   std::optional<std::vector<RemoteAddr>> read_sum(RemoteAddr function);
   // Reads a function that returns a constant.
-  std::optional<std::uint64_t> read_constant(RemoteAddr function);
+  std::optional<std::uint64_t> read_constant(RemoteAddr function,
+                                             const EvaluationLimits& limits = {});
 
   // Finds the variable in which a function stores its first argument.
   std::optional<RemoteAddr> read_setter(RemoteAddr function);
