@@ -13,12 +13,13 @@ inline constexpr std::uint16_t kOwnProcessor = EM_X86_64;
 inline constexpr std::uint16_t kOwnProcessor = EM_AARCH64;
 #endif
 
-// Whether we can read programs of a processor, whose files say `machine`.
+// Whether we can read programs of a processor, whose files say `machine`: a live one only if the
+// processor is ours, and a core file of any.
 [[nodiscard]] constexpr bool is_known_processor(std::uint16_t machine) {
-  return machine == EM_X86_64;
+  return machine == EM_X86_64 || machine == EM_AARCH64;
 }
 
 // The refusal of files for other processors.
-inline constexpr const char* kForeignFile = "an ELF file, but not for x86-64";
+inline constexpr const char* kForeignFile = "an ELF file, but not for x86-64 or aarch64";
 
 }  // namespace heapattach

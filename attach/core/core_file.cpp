@@ -113,6 +113,7 @@ class CoreLoader {
           .advise("the pid of a process that runs it, or a core file");
     }
     if (!is_ours) return unsupported(kForeignFile);
+    core_.notes_.machine = header.e_machine;
     return header;
   }
 

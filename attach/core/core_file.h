@@ -34,6 +34,8 @@ class CoreFile final : public MemoryReader {
   static Result<std::unique_ptr<CoreFile>> open(const std::string& path);
 
   [[nodiscard]] const std::string& path() const { return path_; }
+  // The processor that the process ran on (e_machine).
+  [[nodiscard]] std::uint16_t machine() const { return notes_.machine; }
   [[nodiscard]] pid_t pid() const { return notes_.pid; }
   // The signal that ended it, and the thread that received it; 0 if none did.
   [[nodiscard]] int signal() const { return notes_.signal; }

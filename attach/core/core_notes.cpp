@@ -1,16 +1,18 @@
 #include "attach/core/core_notes.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
 #include <elf.h>
 #include <fmt/format.h>
 #include <sys/procfs.h>
 
 #include "attach/arch/addresses.h"
-#include "attach/arch/registers.h"
-#include "attach/arch/vector_registers.h"
+#include "attach/arch/core_registers.h"
 
 namespace heapattach {
 
@@ -49,7 +51,7 @@ class Reader {
       const Bytes body = bytes.subspan(name_bytes, header.n_descsz);
       const std::string_view owner = name.substr(0, name.find('\0'));
       if (owner == "CORE") take(header.n_type, body);
-      if (owner == "LINUX" && header.n_type == kExtendedState) take_vector_registers(body);
+      take_other_registers(owner, header.n_type, body);
       bytes = bytes.subspan(
           std::min<std::uint64_t>(name_bytes + padded(header.n_descsz), bytes.size()));
     }
@@ -65,7 +67,6 @@ class Reader {
   void take(std::uint32_t type, Bytes body) {
     switch (type) {
       case NT_PRSTATUS: return take_thread(body);
-      case NT_PRFPREG: return take_vector_registers(body);
       case NT_PRPSINFO: return take_process(body);
       case NT_AUXV: return take_auxv(body);
       case NT_FILE: return take_files(body);
@@ -79,25 +80,38 @@ class Reader {
   }
 
   void take_thread(Bytes body) {
+    // The part before the registers is the same for all processors.
+    constexpr std::size_t kRegistersAt = offsetof(elf_prstatus, pr_reg);
+    const std::size_t bytes = core_register_bytes(notes_.machine);
+    std::array<std::byte, sizeof(elf_prstatus)> head{};
     elf_prstatus status{};
-    if (!copy_out(body, 0, status)) return fault("a thread's registers are cut off");
+    if (body.size() < kRegistersAt + bytes) return fault("a thread's registers are cut off");
+    std::copy_n(body.begin(), kRegistersAt, head.begin());
+    std::memcpy(&status, head.data(), sizeof status);
     const pid_t tid = status.pr_pid;
     if (tid <= 0) return fault(fmt::format("a thread has the invalid id {}", tid));
-    RawRegisters raw;
-    static_assert(sizeof raw == sizeof status.pr_reg);
-    std::memcpy(&raw, &status.pr_reg, sizeof raw);
     // In files that the kernel writes, the first thread is the one that ended the process.
     if (notes_.threads.empty()) notes_.signal = status.pr_cursig;
+    CoreRegisters found = core_registers(notes_.machine, body.subspan(kRegistersAt, bytes));
     FrozenThread thread;
     thread.tid = tid;
-    thread.registers = registers_of(raw);
+    thread.registers = found.registers;
+    thread.vector_registers = found.others;
+    others_ = std::move(found.others);
     notes_.threads.push_back(std::move(thread));
   }
 
-  // A thread's vector registers follow it, in a note of CORE and, with AVX, in one of LINUX.
-  void take_vector_registers(Bytes body) {
+  // A thread's other registers follow it. Those of AVX come after the basic ones and include them.
+  void take_other_registers(std::string_view owner, std::uint32_t type, Bytes body) {
     if (notes_.threads.empty()) return;
-    notes_.threads.back().vector_registers = vector_words(body);
+    FrozenThread& thread = notes_.threads.back();
+    if (const auto pointer = core_thread_pointer(notes_.machine, owner, type, body)) {
+      thread.registers->thread_pointer = *pointer;
+    }
+    const auto words = core_vector_words(notes_.machine, owner, type, body);
+    if (words.empty()) return;
+    thread.vector_registers = others_;
+    thread.vector_registers.insert(thread.vector_registers.end(), words.begin(), words.end());
   }
 
   void take_process(Bytes body) {
@@ -150,6 +164,7 @@ class Reader {
   }
 
   CoreNotes& notes_;
+  std::vector<std::uint64_t> others_;  // the last thread's, CoreRegisters::others
 };
 
 }  // namespace

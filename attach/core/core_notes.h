@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/arch/processors.h"
 #include "attach/base/remote_addr.h"
 #include "attach/stop/freeze.h"
 
@@ -20,6 +21,7 @@ struct CoreMappedFile {
 
 // The notes of a core file (core(5); NT_… in elf.h), those that we use.
 struct CoreNotes {
+  std::uint16_t machine = kOwnProcessor;
   pid_t pid = 0;                      // 0: unknown
   std::string name;                   // of the program, cut off after 15 bytes
   int signal = 0;                     // the signal that killed it; 0: none or unknown
@@ -30,7 +32,8 @@ struct CoreNotes {
   std::vector<std::string> faults;    // what was skipped because its values are impossible
 };
 
-// Adds the notes of one segment. Accepts any bytes, and skips malformed notes.
+// Adds the notes of one segment, of a process of notes.machine. Accepts any bytes, and skips
+// malformed notes.
 void read_core_notes(std::span<const std::byte> bytes, CoreNotes& notes);
 
 }  // namespace heapattach

@@ -12,6 +12,7 @@
 #include "attach/arch/register_names.h"
 #include "report/model/collector_variable.h"
 #include "symbols/cxx/demangle.h"
+#include "symbols/elf/machine.h"
 #include "symbols/heap/roots.h"
 #include "symbols/types/member_path.h"
 
@@ -114,18 +115,16 @@ class RootList {
   }
 
   void add_registers(const FrozenThread& thread) {
-    for (std::size_t i = 0; i < kRegisterNames.size(); ++i) {
-      const auto to = heap_.resolve(thread.registers->general[i], heap::Heap::From::Stack);
-      if (!to) continue;
-      Root root = in_register(thread, kRegisterNames[i]);
-      take(from_.frames.in_register(thread.tid, thread.registers->general[i]), root);
-      add(std::move(root), *to);
-    }
+    const std::uint16_t machine = machine_of(from_.target.modules);
+    add_registers(thread, register_names(machine), thread.registers->general);
+    add_registers(thread, other_register_names(machine), thread.vector_registers);
   }
 
   // Adds vector registers, which the collector does not scan.
   void add_vector_registers(const FrozenThread& thread) {
-    for (const std::uint64_t word : thread.vector_registers) {
+    const std::size_t others = other_register_names(machine_of(from_.target.modules)).size();
+    const std::span<const std::uint64_t> words = thread.vector_registers;
+    for (const std::uint64_t word : words.subspan(std::min(others, words.size()))) {
       const auto to = heap_.resolve(word, heap::Heap::From::Stack);
       if (to) add(in_register(thread, "(vector register)"), *to);
     }
@@ -151,6 +150,18 @@ class RootList {
   }
 
  private:
+  void add_registers(const FrozenThread& thread,
+                     std::span<const char* const> names,
+                     std::span<const std::uint64_t> words) {
+    for (std::size_t i = 0; i < std::min(names.size(), words.size()); ++i) {
+      const auto to = heap_.resolve(words[i], heap::Heap::From::Stack);
+      if (!to) continue;
+      Root root = in_register(thread, names[i]);
+      take(from_.frames.in_register(thread.tid, words[i]), root);
+      add(std::move(root), *to);
+    }
+  }
+
   static Root in_register(const FrozenThread& thread, const char* name) {
     Root root;
     root.kind = RootKind::Register;

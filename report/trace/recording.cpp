@@ -77,13 +77,13 @@ unwind::StackSample sample_of(const Ring::Entry& entry) {
   const RingRecord& record = entry.record;
   unwind::StackSample sample;
   sample.registers.set(kRbx, record.rbx);
-  sample.registers.set(unwind::MachineState::kFramePointer, record.rbp);
-  sample.registers.set(unwind::MachineState::kStackPointer, record.rsp);
+  sample.registers.set_frame_pointer(record.rbp);
+  sample.registers.set_sp(record.rsp);
   sample.registers.set(kR12, record.r12);
   sample.registers.set(kR12 + 1, record.r13);
   sample.registers.set(kR12 + 2, record.r14);
   sample.registers.set(kR12 + 3, record.r15);
-  sample.registers.set(unwind::MachineState::kReturnAddress, record.rip);
+  sample.registers.set_pc(record.rip);
   sample.stack.assign(entry.stack.begin(), entry.stack.end());
   return sample;
 }

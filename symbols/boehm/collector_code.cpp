@@ -245,6 +245,7 @@ class Finder {
 }  // namespace
 
 std::optional<CollectorCode> find_collector_code(const Module& module, const Collector& collector) {
+  if (!shows_uses(module.machine())) return {};
   const auto disassembler = Disassembler::open(module.machine());
   if (!disassembler) return {};
   return Finder(module, collector, *disassembler).find();

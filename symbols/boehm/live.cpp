@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/arch/register_names.h"
 #include "symbols/boehm/kinds.h"
 #include "symbols/heap/live_set.h"
 
@@ -141,7 +142,8 @@ std::vector<heap::OwnObject> own_objects(std::span<const CollectorObject> found)
 
 LiveSet find_live(
     heap::Heap& heap, const Capture& capture, Roots roots, const MemoryMap& map, unsigned workers) {
-  auto records = find_thread_records(heap, capture, roots.collector_data, roots.threads, map);
+  auto records =
+      find_thread_records(heap, capture, roots.collector_data, roots.threads, map, roots.machine);
   const auto kinds = roots.kinds ? read_kinds(*roots.kinds, capture) : std::vector<ObjectKind>();
   auto free = find_free_objects(heap, capture, kinds, roots.collector_data, records);
   if (!roots.stack_bottom) roots.stack_bottom = guess_stack_bottom(heap, capture, roots, records);
@@ -168,6 +170,9 @@ LiveSet find_live(
   std::vector<heap::RootWords> words = heap::root_words(ranges, capture);
   for (const FrozenThread& thread : threads) {
     words.push_back({std::as_bytes(std::span(thread.registers->general)), heap::Heap::From::Stack});
+    const std::span<const std::uint64_t> others = thread.vector_registers;
+    const std::size_t count = std::min(others.size(), other_register_names(roots.machine).size());
+    words.push_back({std::as_bytes(others.first(count)), heap::Heap::From::Stack});
   }
   heap::Marker marker(heap, free, workers);
   marker.trace(words, uncollectable);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/arch/processors.h"
 #include "symbols/boehm/roots.h"
 #include "symbols/heap/live_set.h"
 #include "symbols/heap/roots.h"
@@ -20,6 +21,7 @@ struct Roots {
   std::optional<Range> kinds;              // Collector::kinds, captured too
   std::optional<RemoteAddr> stack_bottom;  // the value of GC_stackbottom at the freeze
   pid_t pid = 0;
+  std::uint16_t machine = kOwnProcessor;
 };
 
 // The objects that are alive by the collector's rules.

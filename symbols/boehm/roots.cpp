@@ -77,7 +77,9 @@ std::vector<Range> collector_data(const Modules& modules, const Collector& colle
 }
 
 std::vector<heap::RootRange> stack_roots(std::span<const FrozenThread> threads,
-                                         const MemoryMap& map) {
+                                         const MemoryMap& map,
+                                         std::uint16_t machine) {
+  const std::uint64_t red_zone = red_zone_bytes(machine);
   std::vector<heap::RootRange> roots;
   for (const FrozenThread& thread : threads) {
     std::optional<RemoteAddr> pointer = thread.blocked_stack_pointer;
@@ -85,8 +87,8 @@ std::vector<heap::RootRange> stack_roots(std::span<const FrozenThread> threads,
     if (!pointer) continue;
     const Mapping* mapping = map.find(*pointer);
     if (mapping == nullptr || !mapping->readable) continue;
-    const RemoteAddr low{std::max(mapping->range.start.value,
-                                  pointer->value - std::min(pointer->value, kRedZoneBytes))};
+    const RemoteAddr low{
+        std::max(mapping->range.start.value, pointer->value - std::min(pointer->value, red_zone))};
     roots.push_back({.kind = heap::RootKind::Stack,
                      .range = aligned({low, mapping->range.end() - low}),
                      .thread = thread.tid});

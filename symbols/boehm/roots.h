@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "attach/arch/processors.h"
 #include "attach/process/memory_map.h"
 #include "attach/stop/freeze.h"
 #include "symbols/boehm/collector.h"
@@ -35,7 +36,8 @@ std::vector<Range> collector_data(const Modules& modules, const Collector& colle
 // That is too much (it includes thread-local storage, which is not a root), but nothing better is
 // known during the freeze. scan_stacks() refines it after the thaw.
 std::vector<heap::RootRange> stack_roots(std::span<const FrozenThread> threads,
-                                         const MemoryMap& map);
+                                         const MemoryMap& map,
+                                         std::uint16_t machine = kOwnProcessor);
 
 // Describes, in a few sentences at most, the parts of `roots` that were not copied. A module that
 // has disappeared was closed after it was listed, and does not count as missing; a registered area

@@ -14,6 +14,7 @@
 #include "symbols/boehm/own_variables.h"
 #include "symbols/boehm/root_function.h"
 #include "symbols/boehm/roots.h"
+#include "symbols/elf/machine.h"
 #include "symbols/heap/joined.h"
 
 namespace heapattach::boehm {
@@ -82,7 +83,7 @@ Result<heap::CopyPlan> Source::plan(const heap::Surroundings& target,
   plan.contents = plan_copy(contents.index, collector_.layout);
   plan.data = data_;
   plan.roots = boehm::static_roots(target.modules, collector_, tables_);
-  const auto stacks = stack_roots(threads, target.map);
+  const auto stacks = stack_roots(threads, target.map, machine_of(target.modules));
   plan.roots.insert(plan.roots.end(), stacks.begin(), stacks.end());
   return plan;
 }
@@ -112,6 +113,7 @@ heap::LiveSet Source::mark(heap::Heap& heap,
   from.tables = tables_;
   from.kinds = collector_.kinds;
   from.pid = copied.pid;
+  from.machine = machine_of(copied.modules);
   if (const auto at = collector_.stack_bottom) {
     if (const auto bottom = copied.capture.read_as<std::uint64_t>(*at)) {
       from.stack_bottom = RemoteAddr{*bottom};

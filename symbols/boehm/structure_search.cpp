@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/arch/addresses.h"
 #include "attach/base/word.h"
 #include "symbols/boehm/check_layout.h"
 #include "symbols/heap/heap_memory.h"
@@ -109,7 +110,7 @@ class Search {
   // The key of a bottom index, if there is one at `bottom` that covers existing memory.
   [[nodiscard]] std::optional<std::uint64_t> key_of(std::uint64_t bottom) const {
     const auto key = memory_.read_as<std::uint64_t>(RemoteAddr{bottom} + default_.bottom_key);
-    if (!key || *key == 0 || *key >> (47 - default_.top_shift) != 0) return std::nullopt;
+    if (!key || *key == 0 || *key >= kUsualAddressEnd >> default_.top_shift) return std::nullopt;
     const Range covered{RemoteAddr{*key << default_.top_shift},
                         std::uint64_t{1} << default_.top_shift};
     if (!anonymous_.overlaps(covered)) return std::nullopt;

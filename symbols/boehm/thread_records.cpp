@@ -88,12 +88,33 @@ struct Candidate {
   std::optional<RemoteAddr> object;  // that contains it; otherwise it is in the collector's data
 };
 
+// On aarch64, a thread's pthread_t is the address of glibc's struct pthread, which ends at the
+// thread pointer. It has the thread's number after a header of 192 bytes and two links. The result
+// is 0 if no thread shows how long it is.
+std::uint64_t bytes_of_pthread(const Capture& capture, std::span<const FrozenThread> threads) {
+  constexpr std::uint64_t kNumberAt = 192 + 16;
+  constexpr std::uint64_t kLongest = 4096;
+  for (const FrozenThread& thread : threads) {
+    if (!thread.registers) continue;
+    for (std::uint64_t bytes = kNumberAt + 16; bytes <= kLongest; bytes += 16) {
+      const RemoteAddr at = thread.registers->thread_pointer - bytes + kNumberAt;
+      const auto number = capture.read_as<std::int32_t>(at);
+      if (number && *number == thread.tid) return bytes;
+    }
+  }
+  return 0;
+}
+
 class CandidateFinder {
  public:
   CandidateFinder(const heap::Heap& heap,
                   const Capture& capture,
-                  std::span<const FrozenThread> threads)
-      : heap_(heap), capture_(capture), threads_(threads) {}
+                  std::span<const FrozenThread> threads,
+                  std::uint16_t machine)
+      : heap_(heap),
+        capture_(capture),
+        threads_(threads),
+        id_below_(machine == EM_AARCH64 ? bytes_of_pthread(capture, threads) : 0) {}
 
   std::vector<Candidate> find(std::span<const Range> collector_data) {
     for (const Range& range : collector_data) {
@@ -128,7 +149,7 @@ class CandidateFinder {
   void add(std::uint64_t word, RemoteAddr at, std::optional<RemoteAddr> object) {
     if (word == 0) return;
     const auto found = std::find_if(threads_.begin(), threads_.end(), [&](const FrozenThread& t) {
-      return t.registers && t.registers->thread_pointer.value == word;
+      return t.registers && t.registers->thread_pointer.value - id_below_ == word;
     });
     if (found != threads_.end()) found_.push_back({&*found, at, object});
   }
@@ -136,6 +157,7 @@ class CandidateFinder {
   const heap::Heap& heap_;
   const Capture& capture_;
   std::span<const FrozenThread> threads_;
+  std::uint64_t id_below_;  // the thread pointer
   std::unordered_set<std::uint64_t> seen_;
   std::vector<Candidate> found_;
 };
@@ -242,9 +264,10 @@ std::vector<ThreadRecord> find_thread_records(const heap::Heap& heap,
                                               const Capture& capture,
                                               std::span<const Range> collector_data,
                                               std::span<const FrozenThread> threads,
-                                              const MemoryMap& map) {
+                                              const MemoryMap& map,
+                                              std::uint16_t machine) {
   return RecordFinder(heap, capture, map,
-                      CandidateFinder(heap, capture, threads).find(collector_data))
+                      CandidateFinder(heap, capture, threads, machine).find(collector_data))
       .find();
 }
 

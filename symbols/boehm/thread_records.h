@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/arch/processors.h"
 #include "attach/memory/capture.h"
 #include "attach/process/memory_map.h"
 #include "attach/stop/freeze.h"
@@ -45,7 +46,8 @@ std::vector<ThreadRecord> find_thread_records(const heap::Heap& heap,
                                               const Capture& capture,
                                               std::span<const Range> collector_data,
                                               std::span<const FrozenThread> threads,
-                                              const MemoryMap& map);
+                                              const MemoryMap& map,
+                                              std::uint16_t machine = kOwnProcessor);
 
 // The end of the first thread's stack (one of `roots`) if there is no symbol for GC_stackbottom:
 // the highest address in the collector's data, outside its tables (`excluded`), that is above the

@@ -16,7 +16,8 @@ struct Decoder {
   cs_arch family;
   cs_mode mode;
 };
-constexpr std::array kDecoders{Decoder{EM_X86_64, CS_ARCH_X86, CS_MODE_64}};
+constexpr std::array kDecoders{Decoder{EM_X86_64, CS_ARCH_X86, CS_MODE_64},
+                               Decoder{EM_AARCH64, CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN}};
 
 }  // namespace
 

@@ -362,6 +362,12 @@ Result<AllocatorScan> scan_program(const Modules& modules,
   AllocatorScan result;
   if (!has_runtime(program)) return result;
   result.is_crystal = true;
+  if (!knows_calls(program.machine())) {
+    result.names = read_program_names(program, memory);
+    add_named(result.names, result.types);
+    add_string(result.types);
+    return result;
+  }
   const std::vector<Code> code = code_of(program);
   const Disassembler disassembler = HA_TRY(Disassembler::open(program.machine()));
   const LoadedConstants constants(program, memory);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include "attach/arch/processors.h"
 #include "attach/base/page.h"
 #include "symbols/elf/core_modules.h"
 #include "symbols/elf/module_contents.h"
@@ -102,8 +103,13 @@ class Loader {
   Loader(ModuleFiles files,
          const MemoryReader& memory,
          const SymbolSearch& search,
-         const Deadline& deadline)
-      : files_(std::move(files)), memory_(memory), search_(search), deadline_(deadline) {}
+         const Deadline& deadline,
+         std::uint16_t machine = kOwnProcessor)
+      : files_(std::move(files)),
+        memory_(memory),
+        search_(search),
+        deadline_(deadline),
+        machine_(machine) {}
 
   // Loads all modules, the main program first.
   [[nodiscard]] Result<std::vector<Module>> load(const MemoryMap& map) const {
@@ -165,6 +171,10 @@ class Loader {
 
   Result<void> adopt(ElfFile elf, Loading& one) const {
     Module::Contents& contents = *one.contents;
+    // An emulator maps the files of the program that it runs.
+    if (elf.machine() != machine_) {
+      return Error{ErrorKind::Unsupported, "it is for another processor than the process"};
+    }
     if (one.is_other && elf.build_id().empty()) {
       return Error{ErrorKind::Malformed, contents.path + " was replaced since it was loaded"};
     }
@@ -309,6 +319,7 @@ class Loader {
   const MemoryReader& memory_;
   const SymbolSearch& search_;
   const Deadline& deadline_;
+  std::uint16_t machine_;  // the processor
 };
 
 }  // namespace
@@ -323,7 +334,8 @@ Result<Modules> Modules::load(const Process& process,
 }
 
 Result<Modules> load_modules(CoreFile& core, const SymbolSearch& search, const Deadline& deadline) {
-  const Loader loader({nullptr, {core.auxv(), core.program()}, search}, core, search, deadline);
+  const Loader loader({nullptr, {core.auxv(), core.program()}, search}, core, search, deadline,
+                      core.machine());
   Modules modules(HA_TRY(loader.load(core.map())));
   for (const Mapping& mapping : core.map().mappings()) {
     // Modified memory is in the core file, or lost.

@@ -9,6 +9,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "symbols/elf/machine.h"
+
 // Offsets are those of the ABI of x86-64 and of other 64-bit machines: FILE and its list are part
 // of it (struct_FILE.h), and so are link_map (link.h), addrinfo (netdb.h) and the first words at a
 // thread pointer (glibc's tls.h). The emergency pool (eh_alloc.cc) and the vectors of thread-local
@@ -150,16 +152,19 @@ class Finder {
     return true;
   }
 
-  // At a thread pointer: itself, and a vector with an entry for each module. The vector begins with
-  // its length, one entry before the address.
+  // At a thread pointer: itself (not on aarch64), and a vector with an entry for each module. The
+  // vector begins with its length, one entry before the address.
   void find_thread_data() {
     constexpr std::uint64_t kEntry = 16;
     constexpr std::uint64_t kSelf = 16;
+    const bool is_aarch64 = machine_of(copied_.modules) == EM_AARCH64;
     for (const FrozenThread& thread : copied_.threads) {
       if (!thread.registers) continue;
       const std::uint64_t self = thread.registers->thread_pointer.value;
-      if (self == 0 || word(self) != self || word(self + kSelf) != self) continue;
-      const std::uint64_t vector = word_or_zero(self + kWord);
+      const bool has_self = !is_aarch64;
+      const bool is_self = word(self) == self && word(self + kSelf) == self;
+      if (self == 0 || (has_self && !is_self)) continue;
+      const std::uint64_t vector = word_or_zero(has_self ? self + kWord : self);
       const auto ref = vector < kEntry ? std::nullopt : chunk_at(vector - kEntry);
       const std::uint64_t length = word_or_zero(vector - kEntry);
       if (!ref || length > bytes_of(*ref) / kEntry || (length + 2) * kEntry > bytes_of(*ref)) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "symbols/elf/machine.h"
 #include "symbols/heap/by_hand.h"
 #include "symbols/heap/ranges.h"
 #include "symbols/malloc/allocators.h"
@@ -32,10 +33,15 @@ std::vector<Range> places_for_chunks(const MemoryMap& map, std::span<const Range
   return places;
 }
 
-std::vector<RemoteAddr> thread_pointers(std::span<const FrozenThread> threads) {
+// The places below which threads have the C library's thread-local variables: on x86-64, their
+// thread pointers. On aarch64, the variables are above those.
+std::vector<RemoteAddr> thread_pointers(std::span<const FrozenThread> threads,
+                                        std::uint16_t machine) {
+  constexpr std::uint64_t kUsualBytes = 0x4000;
+  const std::uint64_t above = machine == EM_AARCH64 ? kUsualBytes : 0;
   std::vector<RemoteAddr> pointers;
   for (const FrozenThread& thread : threads) {
-    if (thread.registers) pointers.push_back(thread.registers->thread_pointer);
+    if (thread.registers) pointers.push_back(thread.registers->thread_pointer + above);
   }
   return pointers;
 }
@@ -84,7 +90,8 @@ Result<void> Source::read(const heap::Copied& copied,
                           heap::Contents& contents) {
   const std::vector<Range> anonymous = places_for_chunks(copied.map, taken.blocks);
   const std::vector<Range> data = heap::data_of(copied.modules);
-  const std::vector<RemoteAddr> threads = thread_pointers(copied.threads);
+  const std::vector<RemoteAddr> threads =
+      thread_pointers(copied.threads, machine_of(copied.modules));
   auto found = read_heap(copied.capture, {data, anonymous, threads, copied.touched, taken.foreign});
   if (!found) return explain_missing(copied.modules, std::move(found).error());
   contents.index = std::move(found->index);

@@ -11,14 +11,17 @@ constexpr std::size_t kMostRules = 100'000;
 
 }  // namespace
 
-FrameRule::FrameRule(ModuleDebug::FramePtr table, std::uint64_t bias)
-    : table_(std::move(table)), bias_(bias) {
+FrameRule::FrameRule(ModuleDebug::FramePtr table,
+                     std::uint64_t bias,
+                     const RegisterNumbers& numbers)
+    : table_(std::move(table)), bias_(bias), numbers_(numbers) {
   const int returns_by = dwarf_frame_info(table_.get(), nullptr, nullptr, &is_signal_);
-  if (returns_by != static_cast<int>(MachineState::kReturnAddress)) return;
+  if (returns_by != static_cast<int>(numbers.return_address)) return;
   read_cfa();
   if (!is_usable_) return;
-  for (std::size_t number = 0; number < rules_.size(); ++number) {
-    rules_[number] = rule_of(*table_, number);
+  for (std::size_t number = 0; number < numbers.count; ++number) {
+    const bool is_return = number == numbers.program_counter;
+    rules_[number] = rule_of(*table_, is_return ? numbers.return_address : number);
   }
 }
 
@@ -78,13 +81,14 @@ std::optional<std::uint64_t> FrameRule::restored(std::size_t number,
                                                  const MemoryReader& memory,
                                                  std::uint64_t cfa) const {
   const Rule& rule = rules_[number];
+  const bool is_return = number == numbers_.program_counter;
   const auto load = [&](std::uint64_t at) {
     const auto word = memory.read_as<std::uint64_t>(RemoteAddr{at});
     return word ? std::optional(*word) : std::nullopt;
   };
   switch (rule.how) {
     case How::Unknown: return {};
-    case How::Same: return state.at(number);
+    case How::Same: return state.at(is_return ? numbers_.return_address : number);
     case How::SavedAt: return load(cfa + rule.offset);
     case How::IsCfaPlus: return cfa + rule.offset;
     case How::Expression: break;
@@ -105,7 +109,7 @@ const FrameRule* FrameRules::at(ModuleDebug& module, RemoteAddr pc) {
     if (rules_.size() >= kMostRules) rules_.clear();
     std::optional<FrameRule> rule;
     if (auto table = module.frame_at(pc.value - module.bias()); table != nullptr) {
-      rule.emplace(std::move(table), module.bias());
+      rule.emplace(std::move(table), module.bias(), numbers_of(module.module().machine()));
       if (!rule->is_usable()) rule.reset();
     }
     known = rules_.emplace(pc.value, std::move(rule)).first;

@@ -19,13 +19,13 @@ namespace heapattach::unwind {
 // frames or a hundred thousand stacks are cheap; anything else is an expression.
 class FrameRule {
  public:
-  FrameRule(ModuleDebug::FramePtr table, std::uint64_t bias);
+  FrameRule(ModuleDebug::FramePtr table, std::uint64_t bias, const RegisterNumbers& numbers);
 
   // The start of the caller's part of the stack; none if its inputs are unknown.
   [[nodiscard]] std::optional<std::uint64_t> cfa(const MachineState& state,
                                                  const MemoryReader& memory) const;
-  // A register of the caller. Callee-saved registers are unchanged if the tables do not mention
-  // them.
+  // A register of the caller, whose program counter is the return address. Callee-saved registers
+  // are unchanged if the tables do not mention them.
   [[nodiscard]] std::optional<std::uint64_t> restored(std::size_t number,
                                                       const MachineState& state,
                                                       const MemoryReader& memory,
@@ -33,7 +33,7 @@ class FrameRule {
   [[nodiscard]] bool is_signal_frame() const { return is_signal_; }
   // Whether the tables mark the frame as having no caller.
   [[nodiscard]] bool is_outermost() const {
-    return rules_[MachineState::kReturnAddress].how == How::Unknown;
+    return rules_[numbers_.program_counter].how == How::Unknown;
   }
   [[nodiscard]] bool is_usable() const { return is_usable_; }
 
@@ -50,12 +50,13 @@ class FrameRule {
 
   ModuleDebug::FramePtr table_;  // owns data that some operations reference
   std::uint64_t bias_;
+  const RegisterNumbers& numbers_;
   bool is_signal_ = false;
   bool is_usable_ = false;
   std::optional<std::uint64_t> cfa_register_;
   std::uint64_t cfa_offset_ = 0;
   std::vector<Dwarf_Op> cfa_expression_;
-  std::array<Rule, MachineState::kCount> rules_;
+  std::array<Rule, MachineState::kMost> rules_;
 };
 
 // A cache of the rules of all instructions looked up so far.

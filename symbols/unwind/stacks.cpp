@@ -12,6 +12,7 @@
 #include "attach/sandbox/sandbox.h"
 #include "attach/stop/kernel_worker.h"
 #include "symbols/elf/file_share.h"
+#include "symbols/elf/machine.h"
 #include "symbols/unwind/local_types.h"
 #include "symbols/unwind/places.h"
 #include "symbols/unwind/samples.h"
@@ -115,7 +116,8 @@ class StackFinder {
               const MemoryReader& capture,
               const MemoryMap* map,
               const StackLimits& limits)
-      : debugs_(modules),
+      : machine_(machine_of(modules)),
+        debugs_(modules),
         memory_(capture),
         unwinder_(debugs_, memory_, map),
         locals_(debugs_, capture),
@@ -126,12 +128,12 @@ class StackFinder {
       if (!thread.registers || is_kernel_worker(*thread.registers)) continue;
       FoundStack found;
       found.stack.thread = thread.tid;
-      walk(MachineState(*thread.registers), true, found);
+      walk(MachineState(machine_, *thread.registers), true, found);
       gathered.add(to_bytes(found));
     }
     for (const crystal::FiberStack& fiber : owners.fibers) {
       if (fiber.is_running) continue;
-      const auto state = suspended_fiber(memory_, fiber.stack.start);
+      const auto state = suspended_fiber(memory_, fiber.stack.start, machine_);
       if (!state) continue;
       FoundStack found;
       found.stack.fiber = fiber.object.value;
@@ -161,6 +163,7 @@ class StackFinder {
     }
   }
 
+  std::uint16_t machine_;
   ModuleDebugs debugs_;
   StackWindow memory_;
   Unwinder unwinder_;

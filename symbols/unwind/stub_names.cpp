@@ -79,12 +79,12 @@ std::string StubNames::at(RemoteAddr pc) const {
 std::string StubNames::name_of(RemoteAddr stub, std::uint64_t bytes) const {
   const auto all = module_.file_bytes(stub);
   const auto code = all.first(std::min<std::size_t>(all.size(), bytes));
-  const StubTarget target = stub_target(module_.machine(), code);
+  const std::uint64_t linked = stub.value - module_.bias();
+  const StubTarget target = stub_target(module_.machine(), code, linked);
   if (target.number) {
     return *target.number < by_number_.size() ? by_number_[*target.number] : std::string();
   }
   if (!target.word) return {};
-  const std::uint64_t linked = stub.value - module_.bias();
   const auto found = by_word_.find(linked + static_cast<std::uint64_t>(*target.word));
   return found == by_word_.end() ? std::string() : found->second;
 }

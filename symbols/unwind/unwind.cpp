@@ -1,10 +1,12 @@
 #include "symbols/unwind/unwind.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <iterator>
 
 #include "attach/base/word.h"
+#include "symbols/unwind/arch/fiber_frame.h"
 #include "symbols/unwind/arch/prologues.h"
 #include "symbols/unwind/arch/return_addresses.h"
 #include "symbols/unwind/arch/signal_return.h"
@@ -67,17 +69,28 @@ struct Unwinder::Step {
   bool is_exact = false;    // the caller was interrupted: it made no call
   bool is_certain = false;  // from a scan: the caller called this very function
 
-  static Step to(std::uint64_t cfa,
-                 std::uint64_t pc,
-                 std::optional<std::uint64_t> frame_pointer,
-                 FoundBy found_by) {
-    Step step{.cfa = cfa, .found_by = found_by};
-    step.caller.set(MachineState::kFramePointer, frame_pointer);
-    step.caller.set(MachineState::kStackPointer, cfa);
-    step.caller.set(MachineState::kReturnAddress, pc);
-    return step;
+  // From a frame of the same processor.
+  static Step from(const Frame& frame, std::uint64_t cfa, FoundBy found_by) {
+    return {
+        .caller = MachineState(frame.state.numbers().machine), .cfa = cfa, .found_by = found_by};
+  }
+  Step& to(std::uint64_t pc, std::optional<std::uint64_t> frame_pointer) {
+    caller.set_frame_pointer(frame_pointer);
+    caller.set_sp(cfa);
+    caller.set_pc(pc);
+    return *this;
   }
 };
+
+// Between a thread's first frame and its caller there may be nothing but a return address, and not
+// even that if the processor returns to an address in a register.
+bool Unwinder::moves_up(const Frame& frame, const Step& step) {
+  const RegisterNumbers& numbers = frame.state.numbers();
+  const bool is_in_register = numbers.return_address != numbers.program_counter;
+  const bool may_be_empty = frame.is_exact && is_in_register;
+  return step.caller.sp() > frame.state.sp() ||
+         (may_be_empty && step.caller.sp() == frame.state.sp());
+}
 
 WalkedStack Unwinder::walk(const MachineState& innermost,
                            bool is_exact,
@@ -107,8 +120,7 @@ std::optional<StackEnd> Unwinder::end_at(const Frame& frame, const std::optional
   }
   if (!step->has_caller || step->caller.pc() == 0) return StackEnd::Outermost;
   if (step->is_exact && ++signal_frames_ <= kMostSignalFrames) return {};
-  // Between a thread's first frame and its caller there may be nothing but a return address.
-  const bool leads_up = step->caller.sp() > frame.state.sp();
+  const bool leads_up = moves_up(frame, *step);
   const RemoteAddr next{step->caller.pc() - 1};
   if (leads_up && modules_.is_code(next)) {
     const bool is_elsewhere = !frame.is_exact && has_switched_stack(frame.pc()) &&
@@ -172,8 +184,8 @@ bool Unwinder::may_have_frame_pointer(const Frame& frame) {
 }
 
 bool Unwinder::may_follow(const Frame& frame, const Step& step) const {
-  return !step.has_caller || (step.caller.sp() > frame.state.sp() &&
-                              modules_.is_code(RemoteAddr{step.caller.pc() - 1}));
+  return !step.has_caller ||
+         (moves_up(frame, step) && modules_.is_code(RemoteAddr{step.caller.pc() - 1}));
 }
 
 bool Unwinder::returns_from_signal(std::uint64_t pc) {
@@ -186,12 +198,14 @@ bool Unwinder::returns_from_signal(std::uint64_t pc) {
 }
 
 std::optional<Unwinder::Step> Unwinder::by_signal_frame(const Frame& frame) const {
-  Step step{.found_by = FoundBy::SignalFrame, .is_exact = true};
-  const RemoteAddr saved = RemoteAddr{frame.state.sp()} + kSavedAt;
-  for (std::size_t i = 0; i < kSavedByKernel.size(); ++i) {
-    const auto word = load((saved + i * kWordBytes).value);
+  Step step = Step::from(frame, 0, FoundBy::SignalFrame);
+  step.is_exact = true;
+  const SignalFrame saved = signal_frame(frame.state.numbers().machine);
+  const RemoteAddr at = RemoteAddr{frame.state.sp()} + saved.saved_at;
+  for (std::size_t i = 0; i < saved.registers.size(); ++i) {
+    const auto word = load((at + i * kWordBytes).value);
     if (!word) return {};
-    step.caller.set(kSavedByKernel[i], *word);
+    step.caller.set(saved.registers[i], *word);
   }
   step.cfa = step.caller.sp();
   return step;
@@ -202,16 +216,18 @@ std::optional<Unwinder::Step> Unwinder::by_tables(ModuleDebug& debug, const Fram
   if (rule == nullptr) return {};
   const auto cfa = rule->cfa(frame.state, memory_);
   if (!cfa) return {};
-  Step step{.cfa = *cfa, .is_exact = rule->is_signal_frame()};
-  for (std::size_t number = 0; number < MachineState::kCount; ++number) {
+  const RegisterNumbers& numbers = frame.state.numbers();
+  Step step = Step::from(frame, *cfa, FoundBy::FrameTables);
+  step.is_exact = rule->is_signal_frame();
+  for (std::size_t number = 0; number < numbers.count; ++number) {
     step.caller.set(number, rule->restored(number, frame.state, memory_, *cfa));
   }
   // The stack pointer is the CFA, unless the tables restore it in another way.
-  if (!step.caller.at(MachineState::kStackPointer)) {
-    step.caller.set(MachineState::kStackPointer, *cfa);
-  }
+  if (!step.caller.at(numbers.stack_pointer)) step.caller.set_sp(*cfa);
   step.has_caller = !rule->is_outermost();
-  if (step.has_caller && !step.caller.at(MachineState::kReturnAddress)) return {};
+  const auto returns_to = step.caller.at(numbers.program_counter);
+  if (step.has_caller && !returns_to) return {};
+  if (returns_to) step.caller.set_pc(code_address(*returns_to));
   return step;
 }
 
@@ -219,7 +235,7 @@ std::optional<Unwinder::Step> Unwinder::by_tables(ModuleDebug& debug, const Fram
 // call of this very function is preferred.
 std::optional<Unwinder::Step> Unwinder::by_code(ModuleDebug& debug, const Frame& frame) {
   const auto function = debug.module().symbol_at(frame.pc());
-  const auto frame_pointer = frame.state.at(MachineState::kFramePointer);
+  const auto frame_pointer = frame.state.frame_pointer();
   const auto place = [&](const StackPlace& at) -> std::optional<std::uint64_t> {
     if (at.is_from_frame_pointer && !frame_pointer) return {};
     const std::uint64_t base = at.is_from_frame_pointer ? *frame_pointer : frame.state.sp();
@@ -235,16 +251,18 @@ std::optional<Unwinder::Step> Unwinder::by_code(ModuleDebug& debug, const Frame&
     if (caller == nullptr) continue;
     const auto call = call_before(caller->module(), RemoteAddr{*returns_to});
     if (!call) continue;
-    Step step{.cfa = *at + kWordBytes, .found_by = FoundBy::Code};
-    for (const std::size_t number : kPreserved) {
-      if ((way.changed >> number & 1U) == 0) step.caller.set(number, frame.state.at(number));
+    Step step = Step::from(frame, *at + kWordBytes, FoundBy::Code);
+    const RegisterNumbers& numbers = frame.state.numbers();
+    for (std::size_t number = 0; number < numbers.count; ++number) {
+      const bool is_kept = numbers.is_preserved(number) && (way.changed >> number & 1U) == 0;
+      if (is_kept) step.caller.set(number, frame.state.at(number));
     }
     for (const Epilogue::Saved& saved : way.saved) {
       const auto from = place(saved.at);
       step.caller.set(saved.number, from ? load(*from) : std::nullopt);
     }
-    step.caller.set(MachineState::kStackPointer, *at + kWordBytes);
-    step.caller.set(MachineState::kReturnAddress, *returns_to);
+    step.caller.set_sp(*at + kWordBytes);
+    step.caller.set_pc(*returns_to);
     if (function && call->target == function->address) return step;
     if (!first) first = step;
   }
@@ -252,12 +270,14 @@ std::optional<Unwinder::Step> Unwinder::by_code(ModuleDebug& debug, const Frame&
 }
 
 std::optional<Unwinder::Step> Unwinder::by_frame_pointer(const Frame& frame) {
-  const auto base = frame.state.at(MachineState::kFramePointer);
+  const auto base = frame.state.frame_pointer();
   if (!base || *base % kWordBytes != 0 || *base < frame.state.sp()) return {};
   const auto saved = load(*base);
-  const auto returns_to = load(*base + kWordBytes);
-  if (!saved || !returns_to || !modules_.is_code(RemoteAddr{*returns_to - 1})) return {};
-  return Step::to(*base + 2 * kWordBytes, *returns_to, *saved, FoundBy::FramePointer);
+  const auto word = load(*base + kWordBytes);
+  if (!saved || !word) return {};
+  const std::uint64_t returns_to = code_address(*word);
+  if (!modules_.is_code(RemoteAddr{returns_to - 1})) return {};
+  return Step::from(frame, *base + 2 * kWordBytes, FoundBy::FramePointer).to(returns_to, *saved);
 }
 
 // Code without tables or a frame: a word on the stack that follows a call may be the return
@@ -271,12 +291,12 @@ std::optional<Unwinder::Step> Unwinder::by_scan(const Frame& frame) {
     const std::uint64_t at = frame.state.sp() + i * kWordBytes;
     const auto word = load(at);
     if (!word) break;
-    const ModuleDebug* const caller = modules_.find(RemoteAddr{*word - 1});
-    const auto call =
-        caller == nullptr ? std::nullopt : call_before(caller->module(), RemoteAddr{*word});
+    const RemoteAddr returns_to{code_address(*word)};
+    const ModuleDebug* const caller = modules_.find(returns_to - 1);
+    const auto call = caller == nullptr ? std::nullopt : call_before(caller->module(), returns_to);
     if (!call) continue;
-    auto step = Step::to(at + kWordBytes, *word, frame.state.at(MachineState::kFramePointer),
-                         FoundBy::Scan);
+    Step step = Step::from(frame, at + kWordBytes, FoundBy::Scan);
+    step.to(returns_to.value, frame.state.frame_pointer());
     step.is_certain = function && call->target == function->address;
     if (step.is_certain) {
       // The caller may need these registers: its own frame may be at a distance from its frame
@@ -293,18 +313,33 @@ std::optional<Unwinder::Step> Unwinder::by_scan(const Frame& frame) {
   return first;
 }
 
+// Programs of aarch64 may sign their return addresses, in the bits above those that addresses use.
+// How many they use depends on the kernel.
+std::uint64_t Unwinder::code_address(std::uint64_t word) const {
+  constexpr std::array<unsigned, 4> kAddressBits = {48, 47, 42, 39};
+  if (word >> kAddressBits.back() == 0 || modules_.is_code(RemoteAddr{word - 1})) return word;
+  for (const unsigned bits : kAddressBits) {
+    const std::uint64_t address = word & ((std::uint64_t{1} << bits) - 1);
+    if (modules_.is_code(RemoteAddr{address - 1})) return address;
+  }
+  return word;
+}
+
 std::optional<std::uint64_t> Unwinder::load(std::uint64_t at) const {
   const auto word = memory_.read_as<std::uint64_t>(RemoteAddr{at});
   return word ? std::optional(*word) : std::nullopt;
 }
 
-Result<MachineState> suspended_fiber(const MemoryReader& memory, RemoteAddr stack_pointer) {
-  MachineState state;
-  for (std::size_t i = 0; i < kSavedByFiber.size(); ++i) {
-    state.set(kSavedByFiber[i],
-              HA_TRY(memory.read_as<std::uint64_t>(stack_pointer + i * kWordBytes)));
+Result<MachineState> suspended_fiber(const MemoryReader& memory,
+                                     RemoteAddr stack_pointer,
+                                     std::uint16_t machine) {
+  MachineState state(machine);
+  const auto saved = saved_by_fiber(machine);
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    const auto word = HA_TRY(memory.read_as<std::uint64_t>(stack_pointer + i * kWordBytes));
+    if (saved[i]) state.set(*saved[i], word);
   }
-  state.set(MachineState::kStackPointer, stack_pointer.value + kSavedByFiber.size() * kWordBytes);
+  state.set_sp(stack_pointer.value + saved.size() * kWordBytes);
   return state;
 }
 

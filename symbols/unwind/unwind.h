@@ -53,6 +53,7 @@ class Unwinder {
   std::optional<StackEnd> end_at(const Frame& frame, const std::optional<Step>& step);
   std::optional<Step> next(const Frame& frame);
   bool may_have_frame_pointer(const Frame& frame);
+  [[nodiscard]] static bool moves_up(const Frame& frame, const Step& step);
   [[nodiscard]] bool may_follow(const Frame& frame, const Step& step) const;
   bool returns_from_signal(std::uint64_t pc);
   std::optional<Step> by_tables(ModuleDebug& debug, const Frame& frame);
@@ -63,6 +64,7 @@ class Unwinder {
   bool has_switched_stack(RemoteAddr pc);
   std::optional<Step> by_frame_pointer(const Frame& frame);
   std::optional<Step> by_scan(const Frame& frame);
+  [[nodiscard]] std::uint64_t code_address(std::uint64_t word) const;
   [[nodiscard]] std::optional<std::uint64_t> load(std::uint64_t at) const;
 
   ModuleDebugs& modules_;
@@ -77,6 +79,8 @@ class Unwinder {
 };
 
 // The registers of a suspended fiber whose saved stack pointer is `stack_pointer`.
-Result<MachineState> suspended_fiber(const MemoryReader& memory, RemoteAddr stack_pointer);
+Result<MachineState> suspended_fiber(const MemoryReader& memory,
+                                     RemoteAddr stack_pointer,
+                                     std::uint16_t machine = kOwnProcessor);
 
 }  // namespace heapattach::unwind

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -30,6 +32,19 @@ class CoreBuilder {
     status.pr_reg[16] = 0x401000;                             // rip
     return note(NT_PRSTATUS, bytes_of(status));
   }
+  // From here on, it is of this processor (e_machine).
+  CoreBuilder& machine(std::uint16_t machine) {
+    machine_ = machine;
+    return *this;
+  }
+  // A thread of aarch64, with x0 to x30, sp and pc.
+  CoreBuilder& thread_of_aarch64(int tid, const std::array<std::uint64_t, 33>& registers) {
+    constexpr std::size_t kRegistersAt = offsetof(elf_prstatus, pr_reg);
+    elf_prstatus status{};
+    status.pr_pid = tid;
+    std::string body = bytes_of(status).substr(0, kRegistersAt) + bytes_of(registers);
+    return note(NT_PRSTATUS, body + words({0, 0}));  // pstate, and whether there are others
+  }
   CoreBuilder& program_headers_at(std::uint64_t address) {
     return note(NT_AUXV, words({AT_PHDR, address, AT_NULL, 0}));
   }
@@ -48,9 +63,12 @@ class CoreBuilder {
     for (const MappedFile& file : files) body += file.path + '\0';
     return note(NT_FILE, body);
   }
-  CoreBuilder& note(std::uint32_t type, const std::string& body) {
-    const Elf64_Nhdr header{5, static_cast<std::uint32_t>(body.size()), type};
-    notes_ += bytes_of(header) + std::string("CORE\0\0\0\0", 8) + body;
+  CoreBuilder& note(std::uint32_t type, const std::string& body, std::string owner = "CORE") {
+    owner += '\0';
+    const Elf64_Nhdr header{static_cast<std::uint32_t>(owner.size()),
+                            static_cast<std::uint32_t>(body.size()), type};
+    owner.resize((owner.size() + 3) / 4 * 4);
+    notes_ += bytes_of(header) + owner + body;
     notes_.resize((notes_.size() + 3) / 4 * 4);
     return *this;
   }
@@ -76,7 +94,7 @@ class CoreBuilder {
     header.e_ident[EI_DATA] = ELFDATA2LSB;
     header.e_ident[EI_VERSION] = EV_CURRENT;
     header.e_type = ET_CORE;
-    header.e_machine = EM_X86_64;
+    header.e_machine = machine_;
     header.e_version = EV_CURRENT;
     header.e_ehsize = sizeof header;
     header.e_phentsize = sizeof(Elf64_Phdr);
@@ -122,6 +140,7 @@ class CoreBuilder {
     Elf64_Phdr header;
     std::string stored;
   };
+  std::uint16_t machine_ = EM_X86_64;
   std::string notes_;
   std::vector<Memory> memory_;
 };

@@ -13,6 +13,9 @@
 // Which addresses machine code names.
 namespace heapattach::boehm {
 
+// Whether the functions below know the code of a processor (e_machine).
+[[nodiscard]] bool shows_uses(std::uint16_t machine);
+
 // Where to look for uses of addresses.
 struct UsesOf {
   std::span<const std::byte> code;

@@ -7,6 +7,10 @@
 
 namespace heapattach::boehm {
 
+bool shows_uses(std::uint16_t machine) {
+  return machine == EM_X86_64;
+}
+
 // An operand is four bytes that are relative to the end of the instruction, which may have an
 // immediate after it.
 void each_use(const UsesOf& of, const std::function<void(RemoteAddr, RemoteAddr)>& visit) {

@@ -5,6 +5,7 @@
 
 #include <elf.h>
 
+#include "symbols/boehm/arch/evaluator_aarch64.h"
 #include "symbols/boehm/arch/evaluator_x86_64.h"
 
 namespace heapattach::boehm {
@@ -17,7 +18,8 @@ struct Evaluator {
 };
 
 // One for each processor.
-constexpr std::array kEvaluators{Evaluator{EM_X86_64, &x86_64::evaluate}};
+constexpr std::array kEvaluators{Evaluator{EM_X86_64, &x86_64::evaluate},
+                                 Evaluator{EM_AARCH64, &aarch64::evaluate}};
 
 }  // namespace
 

@@ -6,17 +6,8 @@ namespace heapattach::boehm::x86_64 {
 
 namespace {
 
-// No accessor needs more; any further cell is unknown.
-constexpr std::size_t kMostCells = 256;
 // System V x86-64 ABI: where the first arguments are.
 constexpr std::array<unsigned, 6> kArguments = {kRdi, kRsi, kRdx, kRcx, 8, 9};
-
-void forget_overlapping(MachineState& state, std::int64_t offset, unsigned width) {
-  std::erase_if(state.frame, [&](const auto& entry) {
-    return entry.first < offset + static_cast<std::int64_t>(width) &&
-           offset < entry.first + static_cast<std::int64_t>(entry.second.width);
-  });
-}
 
 }  // namespace
 
@@ -78,44 +69,6 @@ Expr Machine::effective_address(const MachineState& state, const x86_op_mem& mem
   return address;
 }
 
-// The offset in the frame, if the address is the stack pointer at entry plus a constant.
-std::optional<std::int64_t> Machine::frame_offset(Expr address) const {
-  const ExprNode& node = pool_.at(address);
-  if (node.op == ExprOp::Stack) return 0;
-  if (node.op != ExprOp::Sum || node.terms.size() != 1 || node.terms[0].factor != 1) {
-    return std::nullopt;
-  }
-  if (pool_.at(node.terms[0].of).op != ExprOp::Stack) return std::nullopt;
-  // No frame is larger, and nothing can overflow.
-  constexpr std::int64_t kFarthest = std::int64_t{1} << 31;
-  const auto offset = static_cast<std::int64_t>(node.constant);
-  if (offset < -kFarthest || offset > kFarthest) return std::nullopt;
-  return offset;
-}
-
-Expr Machine::load(const MachineState& state, Expr address, unsigned width) {
-  if (const auto offset = frame_offset(address)) {
-    const auto cell = state.frame.find(*offset);
-    if (cell == state.frame.end() || cell->second.width < width) return pool_.unknown();
-    return pool_.truncate(cell->second.value, width);
-  }
-  const auto constant = pool_.constant_of(address);
-  if (constant && width == 8) {
-    if (const auto word = source_.constant(RemoteAddr{*constant})) return pool_.constant(*word);
-  }
-  return pool_.load(address, width);
-}
-
-void Machine::store(MachineState& state, Expr address, Expr value, unsigned width) {
-  value = pool_.truncate(value, width);
-  if (const auto offset = frame_offset(address)) {
-    forget_overlapping(state, *offset, width);
-    if (state.frame.size() < kMostCells) state.frame[*offset] = {value, width};
-  } else {
-    state.path.stores.push_back({address, value, width});
-  }
-}
-
 Expr Machine::read(const MachineState& state, const cs_x86_op& operand) {
   switch (operand.type) {
     case X86_OP_REG: return register_value(state, operand.reg);
@@ -131,19 +84,6 @@ void Machine::write(MachineState& state, const cs_x86_op& operand, Expr value) {
   if (operand.type == X86_OP_MEM) {
     store(state, effective_address(state, operand.mem), value, operand.size);
   }
-}
-
-// A number extended to `to` bytes with its sign. Exact only if the sign bit is known to be 0.
-Expr Machine::sign_extended(Expr value, unsigned from, unsigned to) {
-  if (from == 0 || from > 8) return pool_.unknown();
-  if (const auto constant = pool_.constant_of(value)) {
-    const unsigned up = 64 - 8 * from;
-    const auto wide = static_cast<std::int64_t>(*constant << up) >> up;
-    return pool_.truncate(pool_.constant(static_cast<std::uint64_t>(wide)), to);
-  }
-  const std::uint64_t sign = std::uint64_t{1} << (8 * from - 1);
-  if ((pool_.possible_bits(value) & sign) == 0) return value;
-  return pool_.insert(pool_.unknown(), value, from);
 }
 
 void Machine::push(MachineState& state, Expr value) {

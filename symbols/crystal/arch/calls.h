@@ -13,6 +13,9 @@
 // How a program's code calls the functions that allocate, as far as single instructions show it.
 namespace heapattach::crystal {
 
+// Whether we know the code of a processor (e_machine). The functions below are only for such code.
+[[nodiscard]] bool knows_calls(std::uint16_t machine);
+
 // A piece of a program's code, from its file.
 struct Code {
   RemoteAddr start;

@@ -8,6 +8,8 @@
 #include <array>
 #include <cstring>
 
+#include <elf.h>
+
 #include "symbols/crystal/arch/calls.h"
 
 namespace heapattach::crystal {
@@ -45,6 +47,10 @@ std::optional<std::size_t> wrapper_prefix(const Code& code, std::size_t at) {
 }
 
 }  // namespace
+
+bool knows_calls(std::uint16_t machine) {
+  return machine == EM_X86_64;
+}
 
 void each_call(const Code& code, const std::function<void(std::size_t)>& found) {
   each_opcode(code, 0xe8, found);

@@ -7,7 +7,6 @@
 
 #include "attach/base/word.h"
 #include "symbols/code/arch/registers_x86_64.h"
-#include "symbols/unwind/arch/machine_state.h"
 #include "symbols/unwind/arch/x86_64.h"
 
 namespace heapattach::unwind::x86_64 {
@@ -102,7 +101,7 @@ class Search {
     const auto number = x86.operands[0].type == X86_OP_REG ? preserved(x86.operands[0].reg)
                                                            : std::optional<std::size_t>();
     if (!number) return true;
-    if (*number == MachineState::kStackPointer) return false;
+    if (*number == kNumbers.stack_pointer) return false;
     restore(*number, from, way);
     return true;
   }
@@ -117,7 +116,7 @@ class Search {
   // mov %rbp,%rsp; pop %rbp.
   static bool leave(Way& way) {
     if (!has_own_frame_pointer(way)) return false;
-    restore(MachineState::kFramePointer, {true, 0}, way);
+    restore(kNumbers.frame_pointer, {true, 0}, way);
     way.top = {true, static_cast<std::int64_t>(kWordBytes)};
     return true;
   }
@@ -125,9 +124,9 @@ class Search {
   // Whether the frame pointer still has its value from the start.
   static bool has_own_frame_pointer(const Way& way) {
     const auto& saved = way.found.saved;
-    return !way.has_changed(MachineState::kFramePointer) &&
+    return !way.has_changed(kNumbers.frame_pointer) &&
            std::none_of(saved.begin(), saved.end(), [](const Epilogue::Saved& one) {
-             return one.number == MachineState::kFramePointer;
+             return one.number == kNumbers.frame_pointer;
            });
   }
 
@@ -164,7 +163,7 @@ class Search {
     for (const unsigned reg : *written) {
       const auto number = preserved(reg);
       if (!number) continue;
-      if (*number == MachineState::kStackPointer) return false;
+      if (*number == kNumbers.stack_pointer) return false;
       way.found.changed |= std::uint32_t{1} << *number;
     }
     return true;

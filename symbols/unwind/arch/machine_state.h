@@ -5,41 +5,61 @@
 #include <cstdint>
 #include <optional>
 
+#include "attach/arch/processors.h"
 #include "attach/arch/registers.h"
 
 namespace heapattach::unwind {
 
-// The registers of one frame, by DWARF number (System V ABI for x86-64, figure 3.36). In a caller's
-// frame, registers that were not saved are unknown.
+// The numbers that DWARF gives to the registers of a processor.
+struct RegisterNumbers {
+  std::uint16_t machine = 0;  // e_machine
+  std::size_t count = 0;      // all numbers that we use are below it
+  std::size_t frame_pointer = 0;
+  std::size_t stack_pointer = 0;
+  std::size_t program_counter = 0;
+  std::size_t return_address = 0;  // what frame tables call the place of the return address
+  std::uint64_t preserved = 0;     // a bit for each register that functions must preserve
+
+  [[nodiscard]] bool is_preserved(std::size_t number) const {
+    return (preserved >> number & 1U) != 0;
+  }
+};
+// Those of our own processor for one that we do not know.
+[[nodiscard]] const RegisterNumbers& numbers_of(std::uint16_t machine);
+
+// The registers of one frame, by DWARF number. In a caller's frame, registers that were not saved
+// are unknown.
 class MachineState {
  public:
-  static constexpr std::size_t kFramePointer = 6;
-  static constexpr std::size_t kStackPointer = 7;
-  static constexpr std::size_t kReturnAddress = 16;  // also the frame's own program counter
-  static constexpr std::size_t kCount = 17;
+  static constexpr std::size_t kMost = 33;  // of any processor
 
-  MachineState() = default;
-  explicit MachineState(const Registers& registers);
+  explicit MachineState(std::uint16_t machine = kOwnProcessor) : numbers_(&numbers_of(machine)) {}
+  MachineState(std::uint16_t machine, const Registers& registers);
 
+  [[nodiscard]] const RegisterNumbers& numbers() const { return *numbers_; }
   [[nodiscard]] std::optional<std::uint64_t> at(std::uint64_t number) const {
-    return number < kCount ? values_[number] : std::nullopt;
+    const bool is_known = number < numbers_->count && (known_ >> number & 1U) != 0;
+    return is_known ? std::optional(values_[number]) : std::nullopt;
   }
-  void set(std::size_t number, std::optional<std::uint64_t> value) { values_.at(number) = value; }
+  void set(std::size_t number, std::optional<std::uint64_t> value) {
+    values_.at(number) = value.value_or(0);
+    const std::uint64_t bit = std::uint64_t{1} << number;
+    known_ = value ? known_ | bit : known_ & ~bit;
+  }
 
-  [[nodiscard]] std::uint64_t pc() const { return values_[kReturnAddress].value_or(0); }
-  [[nodiscard]] std::uint64_t sp() const { return values_[kStackPointer].value_or(0); }
+  [[nodiscard]] std::uint64_t pc() const { return values_[numbers_->program_counter]; }
+  [[nodiscard]] std::uint64_t sp() const { return values_[numbers_->stack_pointer]; }
+  [[nodiscard]] std::optional<std::uint64_t> frame_pointer() const {
+    return at(numbers_->frame_pointer);
+  }
+  void set_pc(std::optional<std::uint64_t> pc) { set(numbers_->program_counter, pc); }
+  void set_sp(std::optional<std::uint64_t> sp) { set(numbers_->stack_pointer, sp); }
+  void set_frame_pointer(std::optional<std::uint64_t> at) { set(numbers_->frame_pointer, at); }
 
  private:
-  std::array<std::optional<std::uint64_t>, kCount> values_;
+  const RegisterNumbers* numbers_;
+  std::uint64_t known_ = 0;  // a bit for each register; the value of an unknown one is 0
+  std::array<std::uint64_t, kMost> values_{};
 };
-
-// The registers that functions must preserve, besides the stack pointer: rbx, rbp, r12 to r15.
-inline constexpr std::array<std::size_t, 6> kPreserved = {
-    3, MachineState::kFramePointer, 12, 13, 14, 15};
-
-// The registers on the stack of a suspended Crystal fiber. Fiber.swapcontext pushed rdi, rbx, rbp
-// and r12 to r15, in this order, on top of its return address, and saved the stack pointer.
-inline constexpr std::array<std::size_t, 8> kSavedByFiber = {
-    15, 14, 13, 12, 6, 3, 5, MachineState::kReturnAddress};  // from the stack pointer upwards
 
 }  // namespace heapattach::unwind

@@ -3,6 +3,8 @@
 
 #include <elf.h>
 
+#include "symbols/unwind/arch/aarch64.h"
+#include "symbols/unwind/arch/fiber_frame.h"
 #include "symbols/unwind/arch/signal_return.h"
 #include "symbols/unwind/arch/x86_64.h"
 
@@ -15,8 +17,21 @@ namespace {
 
 constexpr std::size_t kMostKnown = 100'000;
 
+using SavedByFiber = std::span<const std::optional<std::uint8_t>>;
+
+// Fiber.swapcontext pushed rdi, rbx, rbp and r12 to r15, in this order, on top of its return
+// address, and saved the stack pointer.
+constexpr std::array<std::optional<std::uint8_t>, 8> kFiberOfX86{15, 14, 13, 12, 6, 3, 5, 16};
+// It made room for 22 words: d15 to d8, x30, x29, x28 to x19, and two arguments. It will continue
+// at x30.
+constexpr std::array<std::optional<std::uint8_t>, 22> kFiberOfAarch64{
+    {{}, {}, {}, {}, {}, {}, {}, {}, 32, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, {}, {}}};
+
 struct Processor {
-  std::uint16_t machine;
+  const RegisterNumbers* numbers;
+  SignalFrame signal_frame;
+  SavedByFiber saved_by_fiber;
+  decltype(&x86_64::take_general) take_general;
   decltype(&x86_64::epilogues) epilogues;
   decltype(&x86_64::switches_stack) switches_stack;
   decltype(&x86_64::pushed_at_start) pushed_at_start;
@@ -29,16 +44,39 @@ struct Processor {
 };
 
 constexpr std::array kProcessors{
-    Processor{EM_X86_64, &x86_64::epilogues, &x86_64::switches_stack, &x86_64::pushed_at_start,
-              &x86_64::call_before, &x86_64::begins_with_frame, &x86_64::is_signal_return,
-              &x86_64::is_word_of_stub, &x86_64::stub_bytes, &x86_64::stub_target},
+    Processor{&x86_64::kNumbers,
+              {kSavedAt, kSavedByKernel},
+              kFiberOfX86,
+              &x86_64::take_general,
+              &x86_64::epilogues,
+              &x86_64::switches_stack,
+              &x86_64::pushed_at_start,
+              &x86_64::call_before,
+              &x86_64::begins_with_frame,
+              &x86_64::is_signal_return,
+              &x86_64::is_word_of_stub,
+              &x86_64::stub_bytes,
+              &x86_64::stub_target},
+    Processor{&aarch64::kNumbers,
+              {aarch64::kSavedAt, aarch64::kSavedByKernel},
+              kFiberOfAarch64,
+              &aarch64::take_general,
+              &aarch64::epilogues,
+              &aarch64::switches_stack,
+              &aarch64::pushed_at_start,
+              &aarch64::call_before,
+              &aarch64::begins_with_frame,
+              &aarch64::is_signal_return,
+              &aarch64::is_word_of_stub,
+              &aarch64::stub_bytes,
+              &aarch64::stub_target},
 };
 
 // Null for an unknown one.
 const Processor* processor(std::uint16_t machine) {
   const auto* const found =
       std::find_if(kProcessors.begin(), kProcessors.end(),
-                   [machine](const Processor& one) { return one.machine == machine; });
+                   [machine](const Processor& one) { return one.numbers->machine == machine; });
   return found == kProcessors.end() ? nullptr : found;
 }
 
@@ -47,6 +85,28 @@ const Processor* processor(const Module& module) {
 }
 
 }  // namespace
+
+const RegisterNumbers& numbers_of(std::uint16_t machine) {
+  const Processor* const known = processor(machine);
+  return known == nullptr ? *processor(kOwnProcessor)->numbers : *known->numbers;
+}
+
+MachineState::MachineState(std::uint16_t machine, const Registers& registers)
+    : MachineState(machine) {
+  set_pc(registers.instruction_pointer.value);
+  set_sp(registers.stack_pointer.value);
+  processor(numbers_->machine)->take_general(registers, *this);
+}
+
+SignalFrame signal_frame(std::uint16_t machine) {
+  const Processor* const own = processor(machine);
+  return own == nullptr ? SignalFrame() : own->signal_frame;
+}
+
+SavedByFiber saved_by_fiber(std::uint16_t machine) {
+  const Processor* const own = processor(machine);
+  return own == nullptr ? SavedByFiber() : own->saved_by_fiber;
+}
 
 const std::vector<Epilogue>& Epilogues::at(const Module& module, RemoteAddr pc) {
   if (known_.size() >= kMostKnown) known_.clear();
@@ -99,9 +159,9 @@ std::uint64_t stub_bytes(std::uint16_t machine,
   return own == nullptr ? 0 : own->stub_bytes(section, entry_bytes);
 }
 
-StubTarget stub_target(std::uint16_t machine, std::span<const std::byte> code) {
+StubTarget stub_target(std::uint16_t machine, std::span<const std::byte> code, std::uint64_t at) {
   const Processor* const own = processor(machine);
-  return own == nullptr ? StubTarget() : own->stub_target(code);
+  return own == nullptr ? StubTarget() : own->stub_target(code, at);
 }
 
 }  // namespace heapattach::unwind

@@ -5,7 +5,6 @@
 
 #include "attach/base/word.h"
 #include "symbols/code/arch/registers_x86_64.h"
-#include "symbols/unwind/arch/machine_state.h"
 #include "symbols/unwind/arch/x86_64.h"
 
 namespace heapattach::unwind::x86_64 {
@@ -50,7 +49,7 @@ std::vector<PushedRegister> pushed_at_start(const Module& module, RemoteAddr sta
     below += kWordBytes;
     const auto number = from.type == X86_OP_REG ? preserved(from.reg) : std::nullopt;
     const bool is_first =
-        number && *number != MachineState::kStackPointer &&
+        number && *number != kNumbers.stack_pointer &&
         std::none_of(pushed.begin(), pushed.end(),
                      [&](const PushedRegister& one) { return one.number == *number; });
     if (is_first) pushed.push_back({*number, below});

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "symbols/elf/module.h"
 
@@ -10,18 +11,25 @@
 // C library passes that code to the kernel with each handler; all C libraries use the same code.
 namespace heapattach::unwind {
 
-// mov $15,%rax; syscall: rt_sigreturn.
+// x86-64: mov $15,%rax; syscall: rt_sigreturn.
 inline constexpr std::array<std::byte, 9> kSignalReturn = {
     std::byte{0x48}, std::byte{0xc7}, std::byte{0xc0}, std::byte{0x0f}, std::byte{0x00},
     std::byte{0x00}, std::byte{0x00}, std::byte{0x0f}, std::byte{0x05}};
 
-// The offsets of the registers, by DWARF number, in the kernel's ucontext_t
+// x86-64: the offsets of the registers, by DWARF number, in the kernel's ucontext_t
 // (arch/x86/include/uapi/asm/sigcontext.h), to which the stack pointer points after a handler has
 // returned.
 inline constexpr std::uint64_t kSavedAt = 40;
 inline constexpr std::array<std::size_t, 17> kSavedByKernel = {8, 9, 10, 11, 12, 13, 14, 15, 5,
                                                                4, 6, 3,  1,  0,  2,  7,  16};
 inline constexpr std::uint64_t kSavedStackPointerAt = kSavedAt + 15 * std::uint64_t{8};
+
+// How the kernel has saved the registers of the code that a signal interrupted, for any processor.
+struct SignalFrame {
+  std::uint64_t saved_at = 0;              // from the stack pointer after a handler has returned
+  std::span<const std::size_t> registers;  // the DWARF numbers of the words there
+};
+[[nodiscard]] SignalFrame signal_frame(std::uint16_t machine);
 
 // The name of such a frame.
 inline constexpr const char* kSignalHandlerCalled = "<signal handler called>";

@@ -23,7 +23,9 @@ struct StubTarget {
   std::optional<std::size_t> number;
   std::optional<std::int64_t> word;
 };
-// Neither if `code` is not a stub.
-[[nodiscard]] StubTarget stub_target(std::uint16_t machine, std::span<const std::byte> code);
+// Neither if `code`, which the file has at the address `at`, is not a stub.
+[[nodiscard]] StubTarget stub_target(std::uint16_t machine,
+                                     std::span<const std::byte> code,
+                                     std::uint64_t at);
 
 }  // namespace heapattach::unwind

@@ -44,7 +44,7 @@ std::uint64_t stub_bytes(std::string_view section, std::uint64_t entry_bytes) {
   return section == ".plt.got" && entry_bytes != 16 ? 8 : 16;
 }
 
-StubTarget stub_target(std::span<const std::byte> code) {
+StubTarget stub_target(std::span<const std::byte> code, std::uint64_t /*at*/) {
   const std::byte* const start = code.data();
   takes(code, {0xf3, 0x0f, 0x1e, 0xfa});
   if (takes(code, {0x68})) {

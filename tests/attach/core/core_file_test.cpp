@@ -172,6 +172,40 @@ TEST_CASE("a core file can have more pieces of memory than its header can count"
   CHECK(opened.text_at(kHeap + 2 * kCount * kPage) == "last");
 }
 
+TEST_CASE("a core file of aarch64 shows its threads on any machine") {
+  std::array<std::uint64_t, 33> registers{};
+  for (std::size_t i = 0; i < registers.size(); ++i) registers[i] = 0x100 + i;
+  CoreBuilder core;
+  core.machine(EM_AARCH64).process(4711, "service").thread_of_aarch64(4711, registers);
+  core.note(NT_FPREGSET, CoreBuilder::words({0, 7, 0, 8}));
+  core.note(NT_ARM_TLS, CoreBuilder::words({kHeap + 0x20}), "LINUX");
+  core.note(NT_X86_XSTATE, std::string(700, 'x'), "LINUX");  // of another processor
+  core.memory(kHeap, kPage, std::string(kPage, 'h'));
+  Opened opened(core.text());
+  CHECK((*opened).machine() == EM_AARCH64);
+  REQUIRE((*opened).threads().size() == 1);
+  const FrozenThread& thread = (*opened).threads()[0];
+  REQUIRE(thread.registers);
+  CHECK(thread.registers->general.front() == 0x110);  // x16
+  CHECK(thread.registers->general.back() == 0x11e);   // x30
+  CHECK(thread.registers->stack_pointer == RemoteAddr{0x11f});
+  CHECK(thread.registers->instruction_pointer == RemoteAddr{0x120});
+  CHECK(thread.registers->thread_pointer == RemoteAddr{kHeap + 0x20});
+  CHECK_FALSE(thread.registers->system_call);
+  REQUIRE(thread.vector_registers.size() == 18);
+  CHECK(thread.vector_registers[0] == 0x100);  // x0
+  CHECK(thread.vector_registers[15] == 0x10f);
+  CHECK(thread.vector_registers[16] == 7);
+  CHECK(thread.vector_registers[17] == 8);
+}
+
+TEST_CASE("a thread of aarch64 without all its registers is left out") {
+  CoreBuilder core;
+  core.machine(EM_AARCH64).process(4711, "service").thread(4711, kHeap + 16);
+  core.memory(kHeap, kPage, std::string(kPage, 'h'));
+  CHECK(Opened(core.text()).error_kind() == ErrorKind::Malformed);
+}
+
 TEST_CASE("a file that is not a core file is refused by its kind") {
   std::string text = small_core().text();
   const auto poke = [&text](std::size_t at, int value) { text[at] = static_cast<char>(value); };
@@ -185,7 +219,7 @@ TEST_CASE("a file that is not a core file is refused by its kind") {
     kind = ErrorKind::Malformed;
   }
   SUBCASE("for another machine") {
-    poke(18, EM_AARCH64);
+    poke(18, static_cast<char>(EM_RISCV));
   }
   SUBCASE("of 32 bits") {
     poke(EI_CLASS, ELFCLASS32);

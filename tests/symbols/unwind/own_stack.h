@@ -43,7 +43,7 @@ inline MachineState state_of(const ucontext_t& context) {
                        at(REG_R11), at(REG_R12), at(REG_R13), at(REG_R14), at(REG_R15)};
   registers.instruction_pointer = {at(REG_RIP)};
   registers.stack_pointer = {at(REG_RSP)};
-  return MachineState(registers);
+  return MachineState(kOwnProcessor, registers);
 }
 
 }  // namespace heapattach::unwind

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/unwind/arch/aarch64.h"
 #include "symbols/unwind/arch/signal_return.h"
 #include "tests/fakes/fake_memory.h"
 
@@ -54,6 +55,34 @@ TEST_CASE("the stack that a signal interrupted is found from its handler's") {
   REQUIRE(stacks.size() == 1);
   CHECK(stacks[0].start == kOwnStack + 0x780);  // including the area below the stack pointer
   CHECK(stacks[0].end() == kOwnStack + 0x1000);
+}
+
+TEST_CASE("aarch64: the stack that a signal interrupted is found from its handler's") {
+  constexpr RemoteAddr kData = kHandlerStack + 0x480;  // the kernel's, between two frames
+  constexpr RemoteAddr kMade = kHandlerStack + 0xe00;
+  Target target;
+  target.memory.put(kCode + 0x100, aarch64::kSignalReturn);
+  target.memory.put(kHandlerStack + 0x3f8, kMade.value);
+  target.memory.put(kMade, std::uint64_t{0x1234});
+  target.memory.put(kMade + 8, std::uint64_t{0x5678});
+  const RemoteAddr saved = kData + aarch64::kSavedAt;
+  target.memory.put(saved + std::uint64_t{29} * 8, std::uint64_t{0x1234});
+  target.memory.put(saved + std::uint64_t{30} * 8, std::uint64_t{0x5678});
+  target.memory.put(saved + std::uint64_t{31} * 8, kOwnStack.value + 0x800);
+  SUBCASE("as the kernel writes it") {
+    const auto stacks = target.stacks();
+    REQUIRE(stacks.size() == 1);
+    CHECK(stacks[0].start == kOwnStack + 0x800);  // nothing is below the stack pointer
+    CHECK(stacks[0].end() == kOwnStack + 0x1000);
+  }
+  SUBCASE("other registers than the frame has") {
+    target.memory.put(saved + std::uint64_t{30} * 8, std::uint64_t{0x5679});
+    CHECK(target.stacks().empty());
+  }
+  SUBCASE("the frame is below the handler's") {
+    target.memory.put(kHandlerStack + 0x3f8, kHandlerStack.value + 0x300);
+    CHECK(target.stacks().empty());
+  }
 }
 
 TEST_CASE("only a frame that a handler returns from continues on another stack") {

@@ -167,9 +167,9 @@ TEST_CASE("a corrupt stack ends with a mark") {
   FakeMemory memory;
   memory.map_zero(stack, 0x1000);
   MachineState state;
-  state.set(MachineState::kReturnAddress, code);
-  state.set(MachineState::kStackPointer, stack.value);
-  state.set(MachineState::kFramePointer, stack.value + 0x100);
+  state.set_pc(code);
+  state.set_sp(stack.value);
+  state.set_frame_pointer(stack.value + 0x100);
   memory.put(stack + 0x108, code);
 
   SUBCASE("frame pointers that go in a circle") {
@@ -179,8 +179,8 @@ TEST_CASE("a corrupt stack ends with a mark") {
     CHECK(walked.end == StackEnd::Unknown);
   }
   SUBCASE("no code at all") {
-    state.set(MachineState::kReturnAddress, 0x5000);
-    state.set(MachineState::kFramePointer, 0);
+    state.set_pc(0x5000);
+    state.set_frame_pointer(0);
     const WalkedStack walked = walk(debugs, memory, state, 100);
     CHECK(walked.frames.size() == 1);
     CHECK(walked.end == StackEnd::Corrupt);
@@ -189,10 +189,10 @@ TEST_CASE("a corrupt stack ends with a mark") {
     const auto map =
         parse_maps("5000-6000 rwxp 00000000 00:00 0\n10000-11000 rw-p 00000000 00:00 0\n");
     REQUIRE(map);
-    state.set(MachineState::kReturnAddress, 0x5004);
-    state.set(MachineState::kFramePointer, 0);
+    state.set_pc(0x5004);
+    state.set_frame_pointer(0);
     CHECK(Unwinder(debugs, memory, &*map).walk(state, true, {}).end == StackEnd::Generated);
-    state.set(MachineState::kReturnAddress, 0x10004);
+    state.set_pc(0x10004);
     CHECK(Unwinder(debugs, memory, &*map).walk(state, true, {}).end == StackEnd::Corrupt);
   }
   SUBCASE("more frames than the limit") {
@@ -205,8 +205,8 @@ TEST_CASE("a corrupt stack ends with a mark") {
     CHECK(walked.end == StackEnd::Limit);
   }
   SUBCASE("a stack that was not copied") {
-    state.set(MachineState::kStackPointer, 0x90000);
-    state.set(MachineState::kFramePointer, 0x90000);
+    state.set_sp(0x90000);
+    state.set_frame_pointer(0x90000);
     CHECK(walk(debugs, memory, state, 5).end == StackEnd::Unknown);
   }
 }
@@ -219,7 +219,7 @@ TEST_CASE("a suspended fiber has its registers on its stack") {
   REQUIRE(state);
   CHECK(state->at(15) == 100);
   CHECK(state->at(12) == 103);
-  CHECK(state->at(MachineState::kFramePointer) == 104);
+  CHECK(state->frame_pointer() == 104);
   CHECK(state->at(3) == 105);
   CHECK(state->pc() == 107);
   CHECK(state->sp() == 0x7040);
