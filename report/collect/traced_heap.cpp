@@ -75,15 +75,18 @@ TracedHeap trace_together(const Target& target,
 // Crystal allocates a stack for its handler of SIGSEGV, which only the kernel references
 // (setup_segfault_handler). The kernel does not show its address, but its size is known. If several
 // unreferenced allocations have that size, none of them is taken for it, because one may be a leak.
+// glibc's malloc and musl's older one round it up.
 void keep_signal_stack(const Target& target, TracedHeap& traced) {
   constexpr std::uint64_t kStackBytes = 8192;
+  constexpr std::uint64_t kMostRounded = 16;
   if (target.runtime != "crystal" || !target.has_by_hand()) return;
   const heap::Heap& heap = *traced.heap;
   heap::ObjectSet& live = traced.beside ? traced.beside->live : traced.found.live;
   std::vector<heap::ObjectRef> found;
   for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
-    const bool is_large_enough = heap.blocks()[block].object_bytes == kStackBytes + 8;
-    const bool is_candidate = heap.is_chunk(block) && is_large_enough;
+    const std::uint64_t bytes = heap.blocks()[block].object_bytes;
+    const bool fits = bytes >= kStackBytes && bytes <= kStackBytes + kMostRounded;
+    const bool is_candidate = heap.is_chunk(block) && fits;
     if (is_candidate && !live.contains(heap.number({block, 0}))) found.push_back({block, 0});
   }
   if (found.size() != 1) return;
