@@ -12,8 +12,9 @@ using snapshot::ObjectIndex;
 using snapshot::Snapshot;
 using snapshot::TypeIndex;
 
-constexpr std::array<std::string_view, 5> kOfRuby{"Class", "Module", "Class (singleton)", "iclass",
-                                                  "RubyVM::InstructionSequence"};
+constexpr std::array<std::string_view, 8> kOfRuby{
+    "Class", "Module", "Class (singleton)", "iclass", "RubyVM::InstructionSequence", "Thread",
+    "Fiber", "Ractor"};
 
 // Instructions and what belongs to them. A class may hold anything, these hold only literals.
 bool holds_only_code(std::string_view type) {

@@ -6,15 +6,16 @@
 #include "report/analyze/holding.h"
 #include "report/model/model.h"
 
-// The code of a program, which a runtime keeps in its heap: in Ruby, classes, methods and their
-// instructions. It is large in every program, and no leak.
+// The code of a program and its stacks, which a runtime keeps in its heap: in Ruby, classes,
+// methods and their instructions, and 1 MiB for each thread. They are large in every program, and
+// no leak.
 namespace heapattach::analyze {
 
-// By type, whether its objects are code.
+// By type, whether its objects are code or stacks.
 [[nodiscard]] std::vector<bool> types_of_code(const snapshot::Snapshot& snapshot);
 
-// The bytes of the code that is live, and of what nothing but instructions retains. What the
-// constants of a class hold is not code.
+// The live bytes of code and stacks, and of what nothing but instructions retains. What the
+// constants of a class or the variables of a thread hold is not among them.
 [[nodiscard]] std::uint64_t code_bytes(const snapshot::Snapshot& snapshot, const Holding& holding);
 
 }  // namespace heapattach::analyze

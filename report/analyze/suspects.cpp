@@ -92,9 +92,8 @@ class SuspectFinder {
       const Accumulation& place = found.place;
       if (is_collectors(types_[place.object])) continue;
       auto gathered = gathered_below(place);
-      const bool holds_code = !gathered || is_code_[gathered->type];
       const bool is_little = retained_[place.object] < least_of(result_.live_bytes);
-      if (is_code_[types_[place.object]] && holds_code && is_little) continue;
+      if (is_little && is_of_code(place.object, gathered)) continue;
       Suspect& suspect = result_.found.emplace_back();
       suspect.object = place.object;
       suspect.objects = place.links;
@@ -128,10 +127,15 @@ class SuspectFinder {
     return std::max<std::uint64_t>(bytes / kShare, 1);
   }
 
-  // Code comes after everything else: it is much in each program.
+  // Code and stacks come after everything else: they are much in each program.
   [[nodiscard]] bool is_of_code(const Suspect& suspect) const {
-    return is_code_[types_[suspect.object]] &&
-           (suspect.is_type || !suspect.gathered || is_code_[suspect.gathered->type]);
+    return suspect.is_type ? is_code_[types_[suspect.object]]
+                           : is_of_code(suspect.object, suspect.gathered);
+  }
+  // Whether most of what the object retains is code, or itself.
+  [[nodiscard]] bool is_of_code(ObjectIndex object, const std::optional<Content>& gathered) const {
+    const bool is_mostly_itself = bytes_[object] >= retained_[object] / 2;
+    return is_code_[types_[object]] && (is_mostly_itself || !gathered || is_code_[gathered->type]);
   }
 
   // The collector's own objects are not a leak.
@@ -308,7 +312,9 @@ class SuspectFinder {
     });
     std::unordered_map<ObjectIndex, std::size_t> by_object;
     for (const std::size_t i : largest_first) {
-      if (!found[i].is_type) by_object.emplace(found[i].object, i);
+      // Everything is within the classes.
+      const bool may_be_around = !found[i].is_type && !is_of_code(found[i]);
+      if (may_be_around) by_object.emplace(found[i].object, i);
     }
     std::vector<std::vector<std::size_t>> within(found.size() + 1);  // the last: in none
     for (const std::size_t i : largest_first) {

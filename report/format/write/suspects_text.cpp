@@ -125,14 +125,14 @@ std::string format_suspects_text(const snapshot::Snapshot& snapshot,
   if (suspects.found.empty()) {
     text += fmt::format("nothing retains a tenth of the {} live bytes\n", suspects.live_bytes);
   } else {
-    // Code of the program is live, too, and does not count.
+    // The program's code and stacks are live, too, and do not count.
     const bool has_code = suspects.threshold < suspects.live_bytes / 10;
-    text += fmt::format(
-        "{} retain{} a tenth or more of the {} live bytes{}\n",
-        counted(outer, suspects.is_small() ? "object" : "suspect"), outer == 1 ? "s" : "",
-        suspects.live_bytes,
-        has_code ? fmt::format(", or {} bytes, a tenth of what is not code", suspects.threshold)
-                 : "");
+    text += fmt::format("{} retain{} a tenth or more of the {} live bytes{}\n",
+                        counted(outer, suspects.is_small() ? "object" : "suspect"),
+                        outer == 1 ? "s" : "", suspects.live_bytes,
+                        has_code ? fmt::format(", or {} bytes, a tenth of all but code and stacks",
+                                               suspects.threshold)
+                                 : "");
   }
   if (suspects.untyped_bytes >= suspects.threshold) {
     text += fmt::format("objects of unknown types retain {}{} bytes\n",
