@@ -220,7 +220,7 @@ TEST_CASE("a Mono program's objects are counted by their classes") {
                     {{"Shop.Session", 1},
                      {"Shop.Admin", 1},
                      {"Shop.Item", 1},
-                     {"Shop.Item[]", 1},
+                     {"Shop.Item[]", 2},
                      {"Shop.Place[]", 1},
                      {"System.Collections.Generic.List<Shop.Item>", 2},
                      {"System.Int64", 1},
@@ -228,7 +228,7 @@ TEST_CASE("a Mono program's objects are counted by their classes") {
   const Count count = maker.make(2345);
   if (release.is_tried) CHECK(count.named > 0.98);
   const std::string pid = fmt::format("{}", maker.pid());
-  const ToolRun why = run_tool({"why", "Shop.Session", "--top", "1", pid});
+  const ToolRun why = run_tool({"why", "Shop.Session", pid});
   CAPTURE(why.output);
   CHECK(why.output.find("(static fields of Shop.Store)") != std::string::npos);
   CHECK(why.output.find("All → ") != std::string::npos);
@@ -237,7 +237,7 @@ TEST_CASE("a Mono program's objects are counted by their classes") {
   CHECK(found.output.find("1 of 2345 ") != std::string::npos);
   const ToolRun strings = run_tool({"strings", "--top", "1", pid});
   CAPTURE(strings.output);
-  CHECK(strings.output.find("System.String") != std::string::npos);
+  CHECK(strings.output.find(" 0 different texts") == std::string::npos);
   CHECK(maker.ends_with("4690"));
 }
 
