@@ -87,11 +87,9 @@ Options options_of_trace(const Options& options) {
   return of;
 }
 
-// The time of the recording is not the report's. An interrupt has ended the recording, and must not
-// prevent the report.
+// The time of the recording is not the report's.
 void begin_after_recording(Job& job) {
-  job.deadline = Deadline::in(job.options.timeout);
-  job.deadline.interrupted = []() noexcept { return std::optional<int>(); };
+  job.deadline = without_interrupt(Deadline::in(job.options.timeout));
 }
 
 // Traces malloc, and takes the heap while the recorder still follows the ends of its samples.

@@ -8,6 +8,7 @@
 #include "report/cli/reports.h"
 #include "report/cli/text_style.h"
 #include "report/cli/trace_choice.h"
+#include "report/cli/waiting.h"
 #include "report/format/export/formats.h"
 #include "report/format/write/sites_formats.h"
 #include "report/text/human_bytes.h"
@@ -180,8 +181,7 @@ Result<Answer> run_trace(Job& job) {
       job.deadline.at += std::chrono::nanoseconds(trace->header.duration_ns);
       set_guarded_deadline(job.deadline.at);
     }
-    // An interrupt has ended the recording, and must not prevent writing what there is.
-    job.deadline.interrupted = []() noexcept { return std::optional<int>(); };
+    job.deadline = without_interrupt(job.deadline);
   }
   job.console.step(fmt::format("{} in {}", counted(trace->events.size(), "event"),
                                human_bytes(trace->events.memory_bytes())));

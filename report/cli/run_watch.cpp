@@ -47,7 +47,6 @@ class Rounds {
     return {};
   }
 
-  // An interrupt by the user must not prevent writing the result.
   Answer answer(const std::optional<Error>& end) && {
     job_.deadline = Deadline::in(job_.options.timeout);
     Answer answer;
@@ -55,7 +54,7 @@ class Rounds {
     if (end) answer.status = end_early(*end);
     const analyze::Difference all = watch_.all();
     gate_.judge([&](const FailIf& condition) { return measure(condition, all); }, answer);
-    job_.deadline.interrupted = []() noexcept { return std::optional<int>(); };
+    job_.deadline = without_interrupt(job_.deadline);
     answer.is_written = is_published();
     answer.text = has_metrics() ? metrics() : growth();
     return answer;

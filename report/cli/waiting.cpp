@@ -1,6 +1,7 @@
 #include "report/cli/waiting.h"
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include "attach/base/guardian.h"
@@ -20,6 +21,11 @@ Result<void> wait_until(std::chrono::steady_clock::time_point until) {
     if (now >= until) return {};
     std::this_thread::sleep_for(std::min<Clock::duration>(kSlice, until - now));
   }
+}
+
+Deadline without_interrupt(Deadline deadline) {
+  deadline.interrupted = []() noexcept { return std::optional<int>(); };
+  return deadline;
 }
 
 }  // namespace heapattach

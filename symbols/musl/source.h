@@ -12,10 +12,14 @@ namespace heapattach::musl {
 
 [[nodiscard]] Result<std::unique_ptr<heap::Source>> find_heap(const heap::Surroundings& target);
 
-// A process has either this malloc or glibc's, so both have one key and the same words.
+// A process has either this malloc or glibc's, so both have one key, and the same words but for
+// what is neither in an allocation nor free: a slot may be larger than what was asked for.
 inline constexpr heap::Kind kHeapKind = [] {
   heap::Kind kind = glibc::kHeapKind;
   kind.name = "musl";
+  kind.rest = "malloc's own headers and tables, and ends of slots";
+  kind.not_reachable =
+      "leaked, or malloc's own headers, tables and ends of slots: the file does not say which";
   kind.find = &find_heap;
   return kind;
 }();
