@@ -54,7 +54,7 @@ TEST_CASE(
       {"still", {"5000"}, "", "\"heaps\":[\"gc\",\"malloc\"]"},
       {"typed_service_debug", {}, "\"runtime\":\"crystal\"", "\"gc\""},
       {"service_static_stripped", {}, "\"runtime\":\"crystal\"", "\"gc\""},
-      {"standing", {}, "", "\"heaps\":[\"malloc\"]"},
+      {"plain", {}, "", "\"heaps\":[\"malloc\"]"},
   };
   for (const Expected& one : all) {
     CAPTURE(one.target);

@@ -133,7 +133,7 @@ std::string help_about(const ReportRow& row) {
 }
 
 constexpr std::string_view kShortHelp =
-    R"(Usage: heapattach [REPORT] [options] PID    inspects a running process
+    R"(Usage: heapattach [REPORT] [options] PID    (`heapattach list` shows the pids)
 
   heapattach diagnose 4711           what is wrong: hung, leaking, or healthy?
   heapattach count 4711              objects and bytes per type
@@ -144,7 +144,6 @@ constexpr std::string_view kShortHelp =
   heapattach leaks 4711              malloc's memory that nothing references
   heapattach trace 4711              record for 30 s which code allocates what
   heapattach check 4711              check permission and estimate the pause
-  heapattach list                    the processes that can be read
   heapattach -o heap.jsonl.gz 4711   save a snapshot, to use in place of 4711
   heapattach diff heap.jsonl.gz 4711 what grew since then
   heapattach -o heap.html 4711       a page for a browser

@@ -173,9 +173,8 @@ const std::array kReports{
               .name = "leaks",
               .source = "SOURCE | --at-exit -- COMMAND",
               .help = "malloc's allocations that the program can no longer reach",
-              .more =
-                  "With a collector, use --heap malloc. --confirm 2s leaves out what was only in "
-                  "transit; --trace 60s shows the code that allocated the rest.",
+              .more = "With a collector, use --heap malloc. --confirm 2s looks twice; --trace 60s "
+                      "shows the code.",
               .examples = {"leaks --trace 60s 4711",
                            "leaks --at-exit --fail-if 'leaked(*) > 0' -- ./app --port 3000"},
               .written = "this report is",

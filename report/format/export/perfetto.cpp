@@ -24,6 +24,7 @@
 //   one here: a space becomes "_".
 // - Threads are samples of the oldest kind, which all releases show. Fibers need a release of 2026.
 // - Frames are listed outermost first.
+// - Texts are UTF-8, and appear in a page: names are made safe to show.
 
 #include <algorithm>
 #include <span>
@@ -37,6 +38,7 @@
 #include "report/format/export/perfetto_packets.h"
 #include "report/format/export/root_groups.h"
 #include "report/short_names.h"
+#include "report/text/terminal_text.h"
 
 namespace heapattach {
 
@@ -73,7 +75,7 @@ std::uint64_t java_root(RootKind kind) {
 }
 
 ProtobufMessage interned(std::uint64_t number, std::string_view text) {
-  std::string name(text);
+  std::string name = terminal_text(text);
   std::replace(name.begin(), name.end(), ' ', '_');
   ProtobufMessage message;
   message.number(1, number);
@@ -195,7 +197,7 @@ class HeapGraph {
     constexpr std::uint64_t kNormal = 1;
     ProtobufMessage message;
     message.number(1, id);
-    message.bytes(3, name);
+    message.bytes(3, terminal_text(name));
     message.number(7, kNormal);
     add(9, message);
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "report/format/export/unix_time.h"
+#include "report/text/terminal_text.h"
 
 namespace heapattach::perfetto {
 
@@ -81,7 +82,7 @@ void put_packet(ExportStream& out,
 ProtobufMessage thread_message(pid_t tid, pid_t pid, std::string_view name) {
   ProtobufMessage thread;
   thread.number(1, static_cast<std::uint64_t>(tid));
-  thread.bytes(2, name);
+  thread.bytes(2, terminal_text(name));
   thread.number(3, static_cast<std::uint64_t>(pid));
   return thread;
 }
@@ -102,7 +103,7 @@ void put_start(ExportStream& out, const Moment& moment, ProtobufMessage threads)
   put_packet(out, moment, kClockSnapshot, clocks);
   ProtobufMessage process;
   process.number(1, static_cast<std::uint64_t>(moment.pid));
-  process.bytes(3, moment.exe);
+  process.bytes(3, terminal_text(moment.exe));
   ProtobufMessage tree;
   tree.message(1, process);
   tree.append(threads);
@@ -116,7 +117,7 @@ std::uint64_t Callstacks::text(std::uint32_t field,
   if (is_new) {
     ProtobufMessage message;
     message.number(1, at->second);
-    message.bytes(2, text);
+    message.bytes(2, terminal_text(text));
     defined_.message(field, message);
   }
   return at->second;
@@ -164,7 +165,7 @@ std::uint64_t Callstacks::finish_stack() {
 void Callstacks::fiber(std::uint64_t number, std::string_view name) {
   ProtobufMessage message;
   message.number(1, number);
-  message.bytes(2, name);
+  message.bytes(2, terminal_text(name));
   message.bytes(3, "fiber");
   defined_.message(kAsyncContexts, message);
 }
