@@ -241,6 +241,22 @@ TEST_CASE("a Mono program's objects are counted by their classes") {
   CHECK(maker.ends_with("4690"));
 }
 
+TEST_CASE("Mono with sgen has no objects in malloc's heap, and is named as what keeps them") {
+  const std::string mono = "/usr/bin/mono-sgen";
+  if (::access(mono.c_str(), X_OK) != 0 || !is_target_built("sessions_mono")) return;
+  Maker maker({mono, target_path("sessions_mono")},
+              release_of("mono", {mono, "--version"}, {"6.8.0"}));
+  for (const auto& [name, objects] : maker.make(500).objects) {
+    CAPTURE(name);
+    CHECK_FALSE(name.starts_with("System."));
+    CHECK_FALSE(name.starts_with("Shop."));
+  }
+  const ToolRun summary = run_tool({"summary", fmt::format("{}", maker.pid())});
+  CAPTURE(summary.output);
+  CHECK((summary.output + summary.errors).find("Mono with sgen keeps") != std::string::npos);
+  CHECK(maker.ends_with("1000"));
+}
+
 // With debug information, and the collector loaded at run time.
 TEST_CASE(
     "a Nim program's objects have the type that they say, and not the one of their variable") {

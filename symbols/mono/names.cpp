@@ -31,11 +31,12 @@ class Namer {
   }
 
  private:
-  // Mono's own memory is uncollectable, and none of it is an object.
+  // Mono's own memory is uncollectable or malloc's, and none of it is an object, although a list of
+  // vtables begins with one.
   void name(heap::ObjectRef ref) {
     const heap::Block& block = heap_.blocks()[ref.block];
     const std::uint64_t number = heap_.number(ref);
-    if (block.is_uncollectable() || names_.has(number)) return;
+    if (block.is_uncollectable() || heap_.is_chunk(ref.block) || names_.has(number)) return;
     const Class* const found = classes_.of_first_word(heap_.word_at(ref, 0).value_or(0));
     if (found == nullptr || block.object_bytes < found->instance_bytes) return;
     names_.set(number, shape_of(*found));
