@@ -44,8 +44,7 @@ struct Pod {
 
   // The plugin with these arguments, "$1" and the rest; "$0" is the program.
   [[nodiscard]] ToolRun run(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(),
-                     {CONSUMERS "/../containers", state, std::to_string(process)});
+    arguments.insert(arguments.begin(), {CONTAINERS, state, std::to_string(process)});
     return run_in_shell(
         "export PATH=\"$1:$PATH\" POD_STATE=$2 POD_PROCESS=$3; shift 3; "
         "kubectl-heapattach --context=test -n prod --binary \"$0\" \"$@\"",
@@ -53,11 +52,13 @@ struct Pod {
   }
   [[nodiscard]] std::string calls() const { return read_text(state + "/calls"); }
   [[nodiscard]] bool has_refused() const { return std::filesystem::exists(state + "/refused"); }
-  // Whether anything but the service still runs in the pod.
+  // Whether only the service is left in the pod, soon after the ephemeral container was ended.
   [[nodiscard]] bool is_left_alone() const {
-    const ToolRun pids = run_in_shell("nsenter -t \"$1\" -p -m ls /proc | grep -c '^[0-9]'",
-                                      {std::to_string(process)});
-    return pids.output == "2\n";  // the service, and ls
+    return eventually(20s, [this] {
+      const ToolRun pids = run_in_shell("nsenter -t \"$1\" -p -m ls /proc | grep -c '^[0-9]'",
+                                        {std::to_string(process)});
+      return pids.output == "2\n";  // the service, and ls
+    });
   }
 
   TemporaryDirectory directory;
