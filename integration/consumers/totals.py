@@ -87,6 +87,13 @@ def of_pprof(data):
     return of_pairs(pairs)
 
 
+def of_perfetto(data):
+    graphs = (graph for _, packet in fields(data) for number, graph in fields(packet) if number == 56)
+    objects = (dict(fields(one)) for graph in graphs for number, one in fields(graph) if number == 2)
+    # The objects that stand for roots have no size.
+    return of_pairs((1, one[3]) for one in objects if one.get(3, 0) > 0)
+
+
 def of_dump(data):
     words = memoryview(data[8:]).cast("Q")
     pairs, at, end = [], 0, 2**64 - 1

@@ -52,6 +52,7 @@ class Writer {
       }
       counter.add(event);
     }
+    for (; end_ns < length; end_ns += step_ns) put_dump(counter, end_ns);
     put_dump(counter, length);
     return {};
   }
