@@ -317,7 +317,8 @@ TEST_CASE("a page of slots may begin anywhere, and its slots may have any size")
     const std::uint64_t at = 0x14020 + slot * 640;
     CHECK(start_of(at + 639) == at);
   }
-  for (const std::uint64_t word : {0x10000, 0x10010, 0x13fe0, 0x14018, 0x17ea0, 0x18000}) {
+  for (const std::uint64_t word :
+       std::vector<std::uint64_t>{0x10000, 0x10010, 0x13fe0, 0x14018, 0x17ea0, 0x18000}) {
     CHECK_MESSAGE(start_of(word) == 0, word);
   }
   CHECK(heap::memory_of(index) == std::vector<Range>{{RemoteAddr{0x10000}, 0x8000}});
