@@ -1,5 +1,6 @@
 #include "symbols/boehm/arch/machine_aarch64.h"
 
+#include <algorithm>
 #include <bit>
 
 // Arm Architecture Reference Manual, C4.1: the encodings; C6.2: the instructions.
@@ -213,6 +214,7 @@ bool Machine::move_bits(MachineState& state, Fields fields) {
   const unsigned width = fields.width();
   const unsigned right = fields.bits(16, 6);
   const unsigned last = fields.bits(10, 6);
+  if (std::max(right, last) >= 8 * width) return false;  // no such instruction
   const Expr from = value(state, fields.left(), width);
   const bool goes_left = last < right;
   const unsigned count = last + 1 - (goes_left ? 0 : right);

@@ -57,7 +57,7 @@ TEST_CASE("a layout with a wrong offset is refused, and the mismatch is reported
   }
   SUBCASE("of the index") {
     heap.layout().top_index = FakeGcHeap::kTopIndex + 8;
-    check_refused(heap, ErrorKind::Malformed, "top index");
+    check_refused(heap, ErrorKind::Malformed, "is in slot");
   }
 }
 
