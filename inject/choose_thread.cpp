@@ -25,13 +25,33 @@ constexpr std::uint64_t kFaults = std::uint64_t{1} << 3 | std::uint64_t{1} << 5 
                                   std::uint64_t{1} << 6 | std::uint64_t{1} << 7 |
                                   std::uint64_t{1} << 10;
 
-// All system calls that a borrowed thread, or the clone that it makes, ever makes for us. If one of
-// the first fails, we say so; the others take the thread back to where it was, and keep the clone
-// away from the target's files.
-constexpr long kCalls[] = {SYS_clone,        SYS_wait4, SYS_mmap,   SYS_munmap, SYS_madvise,
-                           SYS_memfd_create, SYS_close, SYS_getpid, SYS_prctl,  SYS_nanosleep};
+// The system calls that a borrowed thread makes for us, and those that we make in the clone. If one
+// of the first fails, we say so. The others take the thread back to where it was, keep the clone
+// away from the target's files, and leave nothing of ours in the target. A function that the clone
+// runs may make any call: only the clone is at risk then.
+constexpr long kCalls[] = {SYS_clone,
+                           SYS_mmap,
+                           SYS_madvise,
+                           SYS_memfd_create,
+                           SYS_getpid,
+                           SYS_prctl,
+                           SYS_nanosleep,
+                           SYS_setsid,
+                           SYS_openat,
+                           SYS_prlimit64,
+                           SYS_mprotect,
+                           SYS_capget,
+                           SYS_capset,
+                           SYS_seccomp,
+                           SYS_pipe2,
+                           SYS_fcntl,
+                           SYS_socketpair,
+                           SYS_recvmsg,
+                           SYS_landlock_create_ruleset,
+                           SYS_landlock_restrict_self};
 constexpr long kCallsThatMustRun[] = {SYS_rt_sigprocmask, SYS_restart_syscall, SYS_close_range,
-                                      SYS_exit_group};
+                                      SYS_exit_group,     SYS_wait4,           SYS_munmap,
+                                      SYS_close};
 
 Filters filters_of(RemoteControl& control, const ProcessStatus& status, pid_t tid) {
   if (status.seccomp_mode == SECCOMP_MODE_DISABLED) return Filters::None;

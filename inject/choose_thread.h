@@ -12,9 +12,7 @@ namespace heapattach {
 
 inline constexpr std::string_view kUnreadableFilter =
     "a seccomp filter, as of a container, may kill it for a system call that heapattach makes; "
-    "only "
-    "root with CAP_SYS_ADMIN, outside of the container, can read the filter and see that it does "
-    "not";
+    "reading the filter, to see that it does not, takes CAP_SYS_ADMIN outside of the container";
 
 // What the seccomp filters of a thread do about the calls that it would make for us.
 enum class Filters : std::uint8_t {

@@ -98,7 +98,13 @@ TEST_CASE("kubectl heapattach: a snapshot is saved here, whole, for its owner al
   CHECK((status.st_mode & 0777U) == 0600U);
   const ToolRun count = run_tool({"-q", "count", "-f", "json", file});
   CHECK(has(count.output, fmt::format("\"objects\":{}", kObjects)));
-  CHECK_FALSE(std::filesystem::exists(file + ".part"));
+  CHECK(pod.directory.list() == std::vector<std::string>{"heap.jsonl.gz", "pod"});
+  // An existing file stays as it is, unless --force is given.
+  write_text(file, "precious");
+  CHECK(pod.run({"-o", file, "shop", "snapshot"}).status == 2);
+  CHECK(read_text(file) == "precious");
+  CHECK(pod.run({"--force", "-o", file, "shop", "snapshot"}).status == 0);
+  CHECK(read_text(file) != "precious");
   CHECK(pod.is_left_alone());
 }
 
@@ -113,6 +119,7 @@ TEST_CASE("kubectl heapattach: what fails is said, with heapattach's own status"
   CHECK(pod.is_left_alone());
 
   CHECK(pod.run({"--pid", "one", "shop"}).status == 2);
+  CHECK(pod.run({"shop", "snapshot", "-o", file}).status == 2);
   CHECK(pod.run({"--fail", "shop"}).status == 2);
   CHECK(pod.run({}).status == 2);
   CHECK(pod.run({"cart"}).status == 1);  // no such pod

@@ -37,7 +37,12 @@ FilterEffect effect_of_verdict(Word verdict) {
   switch (*verdict & SECCOMP_RET_ACTION_FULL) {
     case SECCOMP_RET_ALLOW:
     case SECCOMP_RET_LOG: return FilterEffect::Runs;
-    case SECCOMP_RET_ERRNO: return FilterEffect::MayFail;
+    case SECCOMP_RET_ERRNO: {
+      // With 0, the call seems to have worked, and clone to have made the child. From 512 on are
+      // the kernel's own numbers for calls that begin again.
+      const std::uint32_t error = *verdict & SECCOMP_RET_DATA;
+      return error >= 1 && error < 512 ? FilterEffect::MayFail : FilterEffect::MayHarm;
+    }
     default: return FilterEffect::MayHarm;
   }
 }
@@ -96,7 +101,10 @@ class Follower {
       case BPF_LDX: state.x = loaded(code, state); break;
       case BPF_ST: store(code, state, state.a); break;
       case BPF_STX: store(code, state, state.x); break;
-      case BPF_ALU: state.a = calculated(BPF_OP(code.code), state.a, operand(code, state)); break;
+      case BPF_ALU:
+        if (may_divide_by_zero(code, state)) worst_ = FilterEffect::MayHarm;
+        state.a = calculated(BPF_OP(code.code), state.a, operand(code, state));
+        break;
       case BPF_MISC:
         if (BPF_MISCOP(code.code) == BPF_TAX)
           state.x = state.a;
@@ -111,6 +119,12 @@ class Follower {
       }
     }
     reach(at + 1, state);
+  }
+
+  // Such a division ends the filter with 0, which kills the thread.
+  static bool may_divide_by_zero(const sock_filter& code, const State& state) {
+    const unsigned operation = BPF_OP(code.code);
+    return (operation == BPF_DIV || operation == BPF_MOD) && operand(code, state).value_or(0) == 0;
   }
 
   void jump(std::size_t at, const sock_filter& code, const State& state) {

@@ -32,6 +32,9 @@ TEST_CASE("a filter lets a call run, lets it fail, or may do harm") {
   CHECK(verdict_is(kAllow) == FilterEffect::Runs);
   CHECK(verdict_is(SECCOMP_RET_LOG) == FilterEffect::Runs);
   CHECK(verdict_is(kRefuse) == FilterEffect::MayFail);
+  CHECK(verdict_is(SECCOMP_RET_ERRNO | 511) == FilterEffect::MayFail);
+  CHECK(verdict_is(SECCOMP_RET_ERRNO | 512) == FilterEffect::MayHarm);  // ERESTARTSYS
+  CHECK(verdict_is(SECCOMP_RET_ERRNO) == FilterEffect::MayHarm);        // "it worked", with 0
   for (const std::uint32_t harm :
        {std::uint32_t{SECCOMP_RET_KILL_PROCESS}, std::uint32_t{SECCOMP_RET_KILL_THREAD},
         std::uint32_t{SECCOMP_RET_TRAP}, std::uint32_t{SECCOMP_RET_TRACE},
@@ -79,6 +82,14 @@ TEST_CASE("a verdict is followed through the registers and the memory of a filte
   CHECK(effect_of(known, SYS_close) == FilterEffect::Runs);
   const auto unknown = loading(kArgument, {BPF_STMT(BPF_RET | BPF_A, 0)});
   CHECK(effect_of(unknown, SYS_close) == FilterEffect::MayHarm);
+  // A division by 0 kills, and so may one by an argument.
+  const auto divided =
+      loading(kArgument, {BPF_STMT(BPF_MISC | BPF_TAX, 0), BPF_STMT(BPF_ALU | BPF_DIV | BPF_X, 0),
+                          BPF_STMT(BPF_RET | BPF_K, kAllow)});
+  CHECK(effect_of(divided, SYS_close) == FilterEffect::MayHarm);
+  const auto halved = loading(
+      kArgument, {BPF_STMT(BPF_ALU | BPF_DIV | BPF_K, 2), BPF_STMT(BPF_RET | BPF_K, kAllow)});
+  CHECK(effect_of(halved, SYS_close) == FilterEffect::Runs);
   // Two paths meet with different values, so neither is relied on.
   const auto joined =
       loading(kArgument, {BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 7, 0, 2),
