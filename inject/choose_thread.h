@@ -14,7 +14,7 @@ inline constexpr std::string_view kUnreadableFilter =
     "a seccomp filter, as of a container, may kill it for a system call that heapattach makes; "
     "reading the filter, to see that it does not, takes CAP_SYS_ADMIN outside of the container";
 
-// What the seccomp filters of a thread do about the calls that it would make for us.
+// Whether a thread can make our calls under its seccomp filters.
 enum class Filters : std::uint8_t {
   None,
   Harmless,  // they let the calls run, or fail where that does no harm

@@ -45,7 +45,7 @@ std::string made_snapshot(std::size_t sessions, std::size_t strings) {
              sessions + strings, bytes);
 }
 
-// Of each service, and one that leaks sessions.
+// A snapshot of each service, and of one that leaks sessions.
 struct Snapshots {
   explicit Snapshots(std::size_t usual, std::size_t leaking = 30'000) {
     for (std::size_t i = 0; i < usual; ++i) add(fmt::format("web-{}.jsonl", i), 100 + i % 7);

@@ -22,7 +22,7 @@ struct State {
   Word x = 0;
   std::array<Word, BPF_MEMWORDS> memory{};
 
-  // What holds on both of two paths that meet.
+  // Two paths meet: only values that are the same on both stay known.
   void join(const State& other) {
     if (a != other.a) a.reset();
     if (x != other.x) x.reset();

@@ -7,7 +7,7 @@
 
 namespace heapattach {
 
-// What a thread risks if it makes a system call under a seccomp filter, from the least.
+// The risks of a thread that makes a system call under a seccomp filter, the least first.
 enum class FilterEffect : std::uint8_t {
   Runs,     // the call is made
   MayFail,  // or it returns an error at once

@@ -9,7 +9,7 @@ namespace heapattach {
 
 // "heapattach 0.1.0": printed by --version and stored in the header of a snapshot.
 [[nodiscard]] std::string_view version_text();
-// What --version --json prints. (both are in version.cpp)
+// The text of --version --json. (Both are in version.cpp.)
 [[nodiscard]] std::string version_json();
 
 // The text of `help TOPIC`: the most important options on one screen (no topic), everything

@@ -6,8 +6,8 @@
 
 namespace heapattach::snapshot {
 
-// What a listing shows of a process, without its runtime and heaps. Denied or Traced if reports
-// cannot read it, Gone if it has exited. Stops nothing.
+// Reads what a listing shows of a process, without its runtime and heaps. Denied or Traced if
+// reports cannot read it, Gone if it has exited. Stops nothing.
 Result<ReadableProcess> glance_at_process(pid_t pid);
 
 // Adds the runtime and the heaps, which takes milliseconds, or more for a very large program. They

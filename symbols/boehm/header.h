@@ -20,7 +20,7 @@ enum HeaderFlag : std::uint8_t {
   kLargeBlock = 0x20,
 };
 
-// What a block's header says, in whatever form the release has it. Nothing is checked.
+// The contents of a block's header, in whatever form the release has it. Nothing is checked.
 struct Header {
   RemoteAddr block;  // the block that it names; {} in a form without names
   std::uint64_t object_bytes = 0;

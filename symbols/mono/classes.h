@@ -18,7 +18,7 @@ struct Field {
   std::string name;
 };
 
-// What is known about the objects that begin with one vtable.
+// The class of all objects that begin with one vtable.
 struct Class {
   std::string name;  // "Shop.Session", "System.Int32[]"
   std::uint64_t at = 0;

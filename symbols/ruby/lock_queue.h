@@ -18,7 +18,7 @@ struct LockQueue {
 [[nodiscard]] std::vector<LockQueue> find_lock_queues(const Machine& machine,
                                                       const MemoryReader& memory);
 
-// What an empty queue has at `head`.
+// The bytes that an empty queue has at `head`.
 [[nodiscard]] std::vector<std::byte> empty_queue(RemoteAddr head);
 
 }  // namespace heapattach::ruby

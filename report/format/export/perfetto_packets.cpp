@@ -20,7 +20,7 @@ constexpr std::uint32_t kNames = 12;
 constexpr std::uint32_t kSequenceFlags = 13;
 constexpr std::uint32_t kDefaults = 59;
 
-// Of kSequenceFlags: earlier names no longer apply; the packet needs names.
+// Bits of kSequenceFlags: earlier names no longer apply; the packet needs names.
 constexpr std::uint64_t kIsCleared = 1;
 constexpr std::uint64_t kNeedsNames = 2;
 

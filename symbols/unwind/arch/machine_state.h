@@ -24,7 +24,7 @@ struct RegisterNumbers {
     return (preserved >> number & 1U) != 0;
   }
 };
-// Those of our own processor for one that we do not know.
+// The numbers of that processor's registers; of our own's if we do not know it.
 [[nodiscard]] const RegisterNumbers& numbers_of(std::uint16_t machine);
 
 // The registers of one frame, by DWARF number. In a caller's frame, registers that were not saved
