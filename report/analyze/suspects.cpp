@@ -10,6 +10,7 @@
 #include "report/analyze/accumulation.h"
 #include "report/analyze/code_types.h"
 #include "report/analyze/other_paths.h"
+#include "report/analyze/own_of_runtime.h"
 #include "report/analyze/roots.h"
 #include "report/analyze/whole_trees.h"
 #include "report/short_names.h"
@@ -79,7 +80,8 @@ class SuspectFinder {
         dominators_(holding.dominators),
         retained_(holding.retained),
         is_outermost_(holding.is_outermost),
-        is_code_(types_of_code(snapshot)) {
+        is_code_(types_of_code(snapshot)),
+        own_(snapshot, names) {
     for (const ObjectIndex object : dominators_.order) result_.live_bytes += bytes_[object];
     result_.threshold = least_of(result_.live_bytes - code_bytes(snapshot, holding));
     is_covered_.resize(snapshot.objects.size());
@@ -108,6 +110,7 @@ class SuspectFinder {
     }
     result_.untyped_bytes = untyped_bytes();
     add_root_paths();
+    for (Suspect& suspect : result_.found) suspect.is_own_of_runtime = is_own(suspect);
     nest();
     for (std::size_t i = 0; i < members_.size(); ++i) {
       Suspect& suspect = result_.found[i];
@@ -300,14 +303,27 @@ class SuspectFinder {
     }
   }
 
+  // What the program holds comes first, then what its runtime holds for itself, then code.
+  [[nodiscard]] unsigned rank_of(const Suspect& suspect) const {
+    if (is_of_code(suspect)) return 2;
+    return suspect.is_own_of_runtime ? 1 : 0;
+  }
+  [[nodiscard]] bool is_own(const Suspect& suspect) const {
+    const bool gathers_own = !suspect.gathered || own_.is_own_type(suspect.gathered->type);
+    return gathers_own && !is_of_code(suspect) &&
+           suspect.retained_bytes < OwnOfRuntime::most_bytes(result_.live_bytes) &&
+           own_.has_only_own(snapshot_.roots[suspect.root], suspect.root_path);
+  }
+
   // Puts suspects that another one retains after that one.
   void nest() {
     std::vector<Suspect>& found = result_.found;
     std::vector<std::size_t> largest_first(found.size());
     std::iota(largest_first.begin(), largest_first.end(), std::size_t{0});
+    std::vector<unsigned> ranks;
+    for (const Suspect& suspect : found) ranks.push_back(rank_of(suspect));
     std::stable_sort(largest_first.begin(), largest_first.end(), [&](std::size_t a, std::size_t b) {
-      const bool of_code = is_of_code(found[a]);
-      if (of_code != is_of_code(found[b])) return !of_code;
+      if (ranks[a] != ranks[b]) return ranks[a] < ranks[b];
       return found[a].retained_bytes > found[b].retained_bytes;
     });
     std::unordered_map<ObjectIndex, std::size_t> by_object;
@@ -417,7 +433,8 @@ class SuspectFinder {
         fmt::format("{} bytes, {:.0f} % of all live bytes", suspect.named_retains, percent);
     if (suspect.is_type && suspect.objects > 1) {
       return fmt::format("{} that no single object holds keep {}",
-                         many_named(suspect.objects, name_of(suspect.object)), much);
+                         many_named(suspect.objects, name_of(suspect.object)), much) +
+             own_note(suspect);
     }
     std::string text = suspect.part.empty() ? fmt::format("{} keeps {}", in_words(suspect), much)
                                             : fmt::format("{} keeps {}", suspect.part, much);
@@ -434,7 +451,10 @@ class SuspectFinder {
               many_named(suspect.gathered->objects,
                          shown_type_name(snapshot_.types[suspect.gathered->type].name));
     }
-    return text;
+    return text + own_note(suspect);
+  }
+  [[nodiscard]] static const char* own_note(const Suspect& suspect) {
+    return suspect.is_own_of_runtime ? " (Ruby's own)" : "";
   }
 
   // "mostly 9000 char[], ": the type with half of the bytes or more, if that is neither the type
@@ -460,7 +480,8 @@ class SuspectFinder {
   const analyze::Dominators& dominators_;
   const FlatArray<std::uint64_t>& retained_;
   const std::vector<bool>& is_outermost_;
-  const std::vector<bool> is_code_;                // by type
+  const std::vector<bool> is_code_;  // by type
+  const OwnOfRuntime own_;
   std::vector<bool> is_covered_;                   // belongs to a suspect
   std::vector<std::vector<ObjectIndex>> members_;  // by suspect: the outermost of its objects
   Suspects result_;

@@ -28,6 +28,7 @@ struct Suspect {
   bool is_type = false;
   std::uint64_t objects = 1;  // of the type, or links of a list or tree that begins at the object
   bool is_tree = false;
+  bool is_own_of_runtime = false;  // own_of_runtime.h
   std::uint64_t retained_bytes = 0;
   // The object that the sentence names, and what that retains: of a buffer the container, unless
   // something else references the buffer too; otherwise the object itself.
@@ -48,7 +49,8 @@ struct Suspect {
 struct Suspects {
   std::uint64_t live_bytes = 0;
   std::uint64_t threshold = 0;  // bytes
-  // The largest first. Those within another suspect follow it, in the same order.
+  // What the program holds first, then the runtime's own, then code; of each the largest first.
+  // Those within another suspect follow it, in the same order.
   std::vector<Suspect> found;
   // Bytes retained by objects of unknown types that belong to no suspect.
   std::uint64_t untyped_bytes = 0;

@@ -101,6 +101,63 @@ TEST_CASE("in Ruby, what a constant holds comes before the program's code, which
   CHECK(analyze::find_suspects(build.snapshot).threshold == 1690);
 }
 
+TEST_CASE("in Ruby, what a constant of the program's holds comes before Ruby's own") {
+  SnapshotBuilder build;
+  build.snapshot.header.runtime = "ruby";
+  const auto of_class = build.type("Class");
+  const auto of_module = build.type("Module");
+  const auto array = build.type("Array");
+  const auto table = build.type("Hash");
+  const auto text = build.type("String");
+  const auto internal = build.type("internal(Array)");
+  build.snapshot.types[of_class].paths = {{0, "Object"}, {8, "Gem"}, {16, "KEEP"}, {24, "Store"}};
+  build.snapshot.types[of_module].paths = {{8, "@known"}};
+  const auto add_texts = [&](std::uint64_t at, std::uint32_t first, std::uint64_t bytes) {
+    std::vector<std::pair<std::uint32_t, snapshot::ObjectIndex>> edges;
+    for (std::uint32_t i = 0; i < 50; ++i) edges.emplace_back(8 * i, first + i);
+    for (std::uint32_t i = 0; i < 50; ++i) build.object(at + 0x1000'0000 + i, text, bytes);
+    return edges;
+  };
+  std::uint64_t bytes_of_own = 40;
+  std::uint32_t module_of_own = 8;
+  bool is_first = false;
+  SUBCASE("of the names of Symbols, and of what rubygems knows") {}
+  SUBCASE("but not if that is more than any Ruby has of its own") {
+    bytes_of_own = 1 << 20;
+    is_first = true;
+  }
+  SUBCASE("but not if a module of the program's holds more") {
+    module_of_own = 24;
+    is_first = true;
+  }
+  const auto kept = add_texts(0x10000, 0, 20);
+  const auto known = add_texts(0x20000, 50, bytes_of_own);
+  const auto names = add_texts(0x30000, 100, 30);
+  build.object(0x1000, of_class, 40, {{0, 150}, {module_of_own, 151}, {16, 153}});
+  build.object(0x2000, of_module, 40, {{8, 152}});
+  build.object(0x3000, table, 400, known);
+  build.object(0x4000, array, 400, kept);
+  build.object(0x5000, internal, 40, {{0, 155}});
+  build.object(0x6000, internal, 400, names);
+  for (const snapshot::ObjectIndex held : {150U, 154U}) {
+    snapshot::Root& root = build.snapshot.roots.emplace_back();
+    root.symbol = "vm";
+    root.to = held;
+  }
+  const auto suspects = analyze::find_suspects(build.snapshot);
+  REQUIRE(!suspects.found.empty());
+  const std::string first = suspects.found[0].sentence;
+  const bool is_kept = first.find("one Array keeps 1400 bytes") == 0;
+  CHECK_MESSAGE(is_kept == !is_first, first);
+  CHECK_MESSAGE(first.find("(Ruby's own)") == std::string::npos, first);
+  if (is_first) return;
+  REQUIRE(suspects.found.size() == 3);
+  for (const std::size_t i : {1U, 2U}) {
+    const std::string& sentence = suspects.found[i].sentence;
+    CHECK_MESSAGE(sentence.ends_with(": through 50 String (Ruby's own)"), sentence);
+  }
+}
+
 TEST_CASE("objects of unknown types together are not a suspect, but are reported") {
   SnapshotBuilder build;
   const auto unknown = build.type("(unknown atomic)", false);

@@ -1,0 +1,119 @@
+#include "report/analyze/own_of_runtime.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "report/redact/library_names.h"
+
+namespace heapattach::analyze {
+
+namespace {
+
+using snapshot::ObjectIndex;
+using snapshot::Snapshot;
+
+bool is_internal(std::string_view type) {
+  return type.starts_with("internal(");
+}
+
+bool is_constant(std::string_view name) {
+  return !name.empty() && name.front() >= 'A' && name.front() <= 'Z';
+}
+
+bool is_of_ruby(std::string_view name) {
+  return is_library_type(name.substr(0, name.find("::")), Language::Ruby);
+}
+
+// Whether the root is Ruby's own: neither a thread's stack nor a variable of the program's. The
+// interpreter's variables have names such as rb_cObject.
+bool is_of_interpreter(const snapshot::Root& root) {
+  constexpr std::array<std::string_view, 3> kStacks{"machine_context", "stack", "registers"};
+  const std::string_view name = root.symbol;
+  const bool is_stack =
+      root.thread || root.fiber || std::find(kStacks.begin(), kStacks.end(), name) != kStacks.end();
+  return !is_stack && (name.starts_with("rb_") || is_library_symbol(name, Language::Ruby));
+}
+
+std::span<const snapshot::Edge> edges_of(const Snapshot& snapshot, ObjectIndex object) {
+  const std::size_t first = snapshot.first_edge[object];
+  return std::span(snapshot.edges).subspan(first, snapshot.first_edge[object + 1] - first);
+}
+
+}  // namespace
+
+OwnOfRuntime::OwnOfRuntime(const Snapshot& snapshot, EdgeNames& names)
+    : snapshot_(snapshot), names_(names) {
+  if (snapshot.header.runtime != "ruby" || snapshot.first_edge.empty()) return;
+  // Object is the class that has itself as the constant Object.
+  for (ObjectIndex object = 0; object < snapshot.objects.size() && !top_; ++object) {
+    if (!is_module(object)) continue;
+    for (const snapshot::Edge& edge : edges_of(snapshot, object)) {
+      if (edge.to == object && names_.name(object, edge.offset_words) == "Object") top_ = object;
+    }
+  }
+  if (!top_) return;
+  is_own_[*top_] = true;
+  name_modules_in(*top_, true);
+}
+
+// Depth first, without recursion: a module may be a constant of a module of its own.
+void OwnOfRuntime::name_modules_in(ObjectIndex module, bool is_own) {
+  std::vector<std::pair<ObjectIndex, bool>> left{{module, is_own}};
+  while (!left.empty()) {
+    const auto [from, is_own_from] = left.back();
+    left.pop_back();
+    for (const snapshot::Edge& edge : edges_of(snapshot_, from)) {
+      if (!is_module(edge.to) || is_own_.contains(edge.to)) continue;
+      const std::string name = names_.name(from, edge.offset_words);
+      if (!is_constant(name)) continue;
+      const bool is_own_too = from == *top_ ? is_of_ruby(name) : is_own_from;
+      is_own_.emplace(edge.to, is_own_too);
+      left.emplace_back(edge.to, is_own_too);
+    }
+  }
+}
+
+bool OwnOfRuntime::is_module(ObjectIndex object) const {
+  const std::string& type = type_name(object);
+  return type == "Class" || type == "Module";
+}
+
+bool OwnOfRuntime::is_own_type(snapshot::TypeIndex type) const {
+  const std::string_view name = snapshot_.types[type].name;
+  return is_internal(name) || is_of_ruby(name.substr(0, name.find_first_of(" (")));
+}
+
+bool OwnOfRuntime::has_only_own(const snapshot::Root& root, const RootPath& path) const {
+  if (!top_ || !is_of_interpreter(root)) return false;
+  bool is_within_module = false;
+  bool are_internal = path.size() > 1 || is_internal(type_name(path.front().object));
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const ObjectIndex object = path[i].object;
+    if (!is_own_type(snapshot_.objects[object].type)) return false;
+    const bool is_of_top = i > 0 && path[i - 1].object == *top_;
+    if (is_of_top) {
+      const std::string name = names_.name(*top_, path[i].by);
+      if (is_constant(name) && !is_of_ruby(name)) return false;
+    }
+    if (is_module(object) && object != *top_) {
+      const auto known = is_own_.find(object);
+      if (known == is_own_.end() || !known->second) return false;
+      is_within_module = true;
+    }
+    if (i + 1 < path.size() && !is_internal(type_name(object))) are_internal = false;
+  }
+  return is_within_module || are_internal;
+}
+
+std::uint64_t OwnOfRuntime::most_bytes(std::uint64_t live_bytes) {
+  constexpr std::uint64_t kLeast = std::uint64_t{2} << 20;
+  constexpr std::uint64_t kShare = 4;
+  return std::max(kLeast, live_bytes / kShare);
+}
+
+}  // namespace heapattach::analyze

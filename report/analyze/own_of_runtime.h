@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+
+#include "report/analyze/edge_names.h"
+#include "report/analyze/root_paths.h"
+#include "report/model/model.h"
+
+namespace heapattach::analyze {
+
+// What a runtime keeps for itself in every program. In Ruby, these are the names of all Symbols and
+// what rubygems knows of the installed libraries: half of a small program, and no leak. Borrows
+// both.
+class OwnOfRuntime {
+ public:
+  OwnOfRuntime(const snapshot::Snapshot& snapshot, EdgeNames& names);
+
+  // Whether the path to an object leads only through the runtime's own: none of its objects is of a
+  // class of the program's, or belongs to a module or a constant of the program's. A path that
+  // shows neither is the program's.
+  [[nodiscard]] bool has_only_own(const snapshot::Root& root, const RootPath& path) const;
+  [[nodiscard]] bool is_own_type(snapshot::TypeIndex type) const;
+  // The most that a runtime keeps for itself in a heap with so many live bytes. A leak may be in a
+  // library of its own, too.
+  [[nodiscard]] static std::uint64_t most_bytes(std::uint64_t live_bytes);
+
+ private:
+  void name_modules_in(snapshot::ObjectIndex module, bool is_own);
+  [[nodiscard]] bool is_module(snapshot::ObjectIndex object) const;
+  [[nodiscard]] const std::string& type_name(snapshot::ObjectIndex object) const {
+    return snapshot_.types[snapshot_.objects[object].type].name;
+  }
+
+  const snapshot::Snapshot& snapshot_;
+  EdgeNames& names_;
+  std::optional<snapshot::ObjectIndex> top_;  // Ruby's Object, whose constants are known everywhere
+  std::unordered_map<snapshot::ObjectIndex, bool> is_own_;  // by module
+};
+
+}  // namespace heapattach::analyze
