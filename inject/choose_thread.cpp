@@ -25,42 +25,14 @@ constexpr std::uint64_t kFaults = std::uint64_t{1} << 3 | std::uint64_t{1} << 5 
                                   std::uint64_t{1} << 6 | std::uint64_t{1} << 7 |
                                   std::uint64_t{1} << 10;
 
-// The system calls that a borrowed thread makes for us, and those that we make in the clone. If one
-// of the first fails, we say so. The others take the thread back to where it was, keep the clone
-// away from the target's files, and leave nothing of ours in the target. A function that the clone
-// runs may make any call: only the clone is at risk then.
-constexpr long kCalls[] = {SYS_clone,
-                           SYS_mmap,
-                           SYS_madvise,
-                           SYS_memfd_create,
-                           SYS_getpid,
-                           SYS_prctl,
-                           SYS_nanosleep,
-                           SYS_setsid,
-                           SYS_openat,
-                           SYS_prlimit64,
-                           SYS_mprotect,
-                           SYS_capget,
-                           SYS_capset,
-                           SYS_seccomp,
-                           SYS_pipe2,
-                           SYS_fcntl,
-                           SYS_socketpair,
-                           SYS_recvmsg,
-                           SYS_landlock_create_ruleset,
-                           SYS_landlock_restrict_self};
-constexpr long kCallsThatMustRun[] = {SYS_rt_sigprocmask, SYS_restart_syscall, SYS_close_range,
-                                      SYS_exit_group,     SYS_wait4,           SYS_munmap,
-                                      SYS_close};
-
-Filters filters_of(RemoteControl& control, const ProcessStatus& status, pid_t tid) {
+Filters filters_of(RemoteControl& control,
+                   const ProcessStatus& status,
+                   pid_t tid,
+                   FilterVerdicts& verdicts) {
   if (status.seccomp_mode == SECCOMP_MODE_DISABLED) return Filters::None;
   if (status.seccomp_mode == SECCOMP_MODE_STRICT) return Filters::MayHarm;
-  const auto calls = control.filter_effect(tid, kCalls);
-  const auto must_run = control.filter_effect(tid, kCallsThatMustRun);
-  if (!calls || !must_run) return Filters::Unknown;
-  const bool is_harmless = *calls <= FilterEffect::MayFail && *must_run == FilterEffect::Runs;
-  return is_harmless ? Filters::Harmless : Filters::MayHarm;
+  const auto filters = control.filters(tid);
+  return filters ? verdicts.judge(*filters) : Filters::Unknown;
 }
 
 bool is_in_call(const RawRegisters& registers) {
@@ -75,13 +47,14 @@ bool has_stack(const MemoryMap& map, RemoteAddr stack) {
 Result<Candidate> look_at(RemoteControl& control,
                           const Process& process,
                           const MemoryMap& map,
-                          pid_t tid) {
+                          pid_t tid,
+                          FilterVerdicts& verdicts) {
   Candidate seen;
   seen.tid = tid;
   seen.registers = HA_TRY(control.registers(tid));
   seen.mask = HA_TRY(control.signal_mask(tid));
   const auto status = HA_TRY(process.thread_status(tid));
-  seen.filters = filters_of(control, status, tid);
+  seen.filters = filters_of(control, status, tid, verdicts);
   // If the kernel cannot report this, our call will reveal it without harm (injection.cpp).
   seen.is_dispatched = HA_TRY(control.call_dispatch(tid)) == CallDispatch::On;
   seen.has_stack = has_stack(map, stack_pointer(seen.registers));
@@ -186,7 +159,8 @@ std::optional<std::string_view> objection_in_place(const Candidate& candidate) {
 
 Result<Borrowed> borrow_in_place(
     RemoteControl& control, const Process& process, const MemoryMap& map, pid_t tid, bool rewind) {
-  const Candidate seen = HA_TRY(look_at(control, process, map, tid));
+  FilterVerdicts verdicts;
+  const Candidate seen = HA_TRY(look_at(control, process, map, tid, verdicts));
   if (const auto objection = objection_in_place(seen)) {
     return Error{ErrorKind::Impossible, std::string(*objection)};
   }
@@ -199,13 +173,14 @@ Result<Borrowed> choose_thread(RemoteControl& control,
                                std::span<const pid_t> tids,
                                bool rewind) {
   std::optional<Candidate> best;
+  FilterVerdicts verdicts;
   std::string why = "none is stopped";
   bool all_filtered = !tids.empty();
   std::size_t looked_at = 0;
   for (const pid_t tid : tids) {
     if (best && (reluctance_to(*best) == 0 || looked_at >= kMostLookedAt)) break;
     ++looked_at;
-    auto seen = look_at(control, process, map, tid);
+    auto seen = look_at(control, process, map, tid, verdicts);
     if (!seen) {
       why = fmt::format("thread {}: {}", tid, seen.error().message());
       all_filtered = false;

@@ -6,6 +6,7 @@
 
 #include "attach/process/memory_map.h"
 #include "attach/process/process.h"
+#include "inject/filter_verdicts.h"
 #include "inject/injection.h"
 
 namespace heapattach {
@@ -13,14 +14,6 @@ namespace heapattach {
 inline constexpr std::string_view kUnreadableFilter =
     "a seccomp filter, as of a container, may kill it for a system call that heapattach makes; "
     "reading the filter, to see that it does not, takes CAP_SYS_ADMIN outside of the container";
-
-// Whether a thread can make our calls under its seccomp filters.
-enum class Filters : std::uint8_t {
-  None,
-  Harmless,  // they let the calls run, or fail where that does no harm
-  MayHarm,
-  Unknown,  // we may not read them
-};
 
 // Facts about a stopped thread that might be borrowed.
 struct Candidate {

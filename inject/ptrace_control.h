@@ -21,7 +21,7 @@ class PtraceControl final : public RemoteControl {
   Result<void> set_signal_mask(pid_t tid, std::uint64_t mask) override;
   Result<RseqConfiguration> rseq(pid_t tid) override;
   Result<CallDispatch> call_dispatch(pid_t tid) override;
-  Result<FilterEffect> filter_effect(pid_t tid, std::span<const long> calls) override;
+  Result<std::vector<SeccompFilter>> filters(pid_t tid) override;
   Result<std::vector<std::byte>> extended_state(pid_t tid) override;
   Result<void> set_extended_state(pid_t tid, std::span<const std::byte> values) override;
   Result<SignalOrigin> signal_origin(pid_t tid) override;

@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
+#include <linux/filter.h>
 #include <sys/types.h>
 
 #include "attach/arch/registers.h"
 #include "attach/memory/memory_reader.h"
-#include "attach/sandbox/filter_effect.h"
 #include "inject/way_back.h"
 
 namespace heapattach {
@@ -40,6 +40,9 @@ struct SignalOrigin {
   RemoteAddr address;  // if an instruction caused it
 };
 
+// The instructions of a seccomp filter.
+using SeccompFilter = std::vector<sock_filter>;
+
 // The system calls that change something in the target. This interface lets tests check that
 // everything is restored when any one of them fails. The threads passed in must be traced by the
 // calling thread and, except in wait(), stopped.
@@ -57,9 +60,8 @@ class RemoteControl {
   virtual Result<void> set_signal_mask(pid_t tid, std::uint64_t mask) = 0;
   virtual Result<RseqConfiguration> rseq(pid_t tid) = 0;
   virtual Result<CallDispatch> call_dispatch(pid_t tid) = 0;
-  // The worst that the thread's seccomp filters may do about any of these calls. Denied if we may
-  // not read its filters.
-  virtual Result<FilterEffect> filter_effect(pid_t tid, std::span<const long> calls) = 0;
+  // The seccomp filters that apply to the thread. Denied if we may not read them.
+  virtual Result<std::vector<SeccompFilter>> filters(pid_t tid) = 0;
   // All registers beyond the general ones, in the format of the instruction xrstor.
   virtual Result<std::vector<std::byte>> extended_state(pid_t tid) = 0;
   virtual Result<void> set_extended_state(pid_t tid, std::span<const std::byte> values) = 0;

@@ -21,9 +21,7 @@ class PassingControl : public RemoteControl {
   }
   Result<RseqConfiguration> rseq(pid_t tid) override { return real_.rseq(tid); }
   Result<CallDispatch> call_dispatch(pid_t tid) override { return real_.call_dispatch(tid); }
-  Result<FilterEffect> filter_effect(pid_t tid, std::span<const long> calls) override {
-    return real_.filter_effect(tid, calls);
-  }
+  Result<std::vector<SeccompFilter>> filters(pid_t tid) override { return real_.filters(tid); }
   Result<std::vector<std::byte>> extended_state(pid_t tid) override {
     return real_.extended_state(tid);
   }

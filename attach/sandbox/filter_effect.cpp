@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <map>
 #include <optional>
-#include <vector>
 
 #include <linux/seccomp.h>
 
@@ -78,23 +78,24 @@ std::optional<bool> is_taken(unsigned test, Word left, Word right) {
 }
 
 // Follows all paths at once, from the first instruction to the last: jumps go forward only, so all
-// paths to an instruction have been followed when its turn comes.
+// paths to an instruction have been followed when its turn comes. Instructions that no path reaches
+// cost nothing: the process is stopped meanwhile.
 class Follower {
  public:
   Follower(std::span<const sock_filter> filter, long number)
-      : filter_(filter), number_(static_cast<std::uint32_t>(number)), states_(filter.size()) {}
+      : filter_(filter), number_(static_cast<std::uint32_t>(number)) {}
 
   FilterEffect follow() {
-    if (filter_.empty()) return FilterEffect::MayHarm;
-    states_[0] = State();
-    for (std::size_t at = 0; at < filter_.size(); ++at) {
-      if (states_[at]) step(at, *states_[at]);
+    reach(0, State());
+    while (!states_.empty() && worst_ != FilterEffect::MayHarm) {
+      const auto next = states_.extract(states_.begin());
+      step(next.key(), next.mapped());
     }
     return worst_;
   }
 
  private:
-  void step(std::size_t at, State state) {
+  void step(std::size_t at, State& state) {
     const sock_filter& code = filter_[at];
     switch (BPF_CLASS(code.code)) {
       case BPF_LD: state.a = loaded(code, state); break;
@@ -135,13 +136,12 @@ class Follower {
   }
 
   void reach(std::size_t at, const State& state) {
-    if (at >= states_.size()) {  // the kernel accepts no such filter
+    if (at >= filter_.size()) {  // the kernel accepts no such filter
       worst_ = FilterEffect::MayHarm;
-    } else if (states_[at]) {
-      states_[at]->join(state);
-    } else {
-      states_[at] = state;
+      return;
     }
+    const auto [there, is_new] = states_.try_emplace(at, state);
+    if (!is_new) there->second.join(state);
   }
 
   [[nodiscard]] Word loaded(const sock_filter& code, const State& state) const {
@@ -166,7 +166,7 @@ class Follower {
 
   std::span<const sock_filter> filter_;
   std::uint32_t number_;
-  std::vector<std::optional<State>> states_;  // before each instruction; none: not reached
+  std::map<std::size_t, State> states_;  // before the instructions that are reached, to be followed
   FilterEffect worst_ = FilterEffect::Runs;
 };
 

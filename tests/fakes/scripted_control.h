@@ -71,8 +71,8 @@ class ScriptedControl final : public RemoteControl {
   }
   Result<RseqConfiguration> rseq(pid_t) override { return RseqConfiguration{}; }
   Result<CallDispatch> call_dispatch(pid_t) override { return CallDispatch::Unknown; }
-  Result<FilterEffect> filter_effect(pid_t, std::span<const long>) override {
-    return FilterEffect::Runs;
+  Result<std::vector<SeccompFilter>> filters(pid_t) override {
+    return std::vector<SeccompFilter>();
   }
   Result<std::vector<std::byte>> extended_state(pid_t) override {
     HA_TRY(step("extended state"));

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "inject/remote_control.h"
+
+namespace heapattach {
+
+// Whether a thread can make our calls under its seccomp filters.
+enum class Filters : std::uint8_t {
+  None,
+  Harmless,  // they let the calls run, or fail where that does no harm
+  MayHarm,
+  Unknown,  // we may not read them
+};
+
+// Judges the filters of a process's threads while it is stopped. Threads usually have the same
+// filters, and each different one is followed only once.
+class FilterVerdicts {
+ public:
+  // The worst of the filters that apply to one thread.
+  Filters judge(const std::vector<SeccompFilter>& filters);
+
+  // How many different filters were followed.
+  [[nodiscard]] std::size_t followed() const { return known_.size(); }
+
+ private:
+  struct Before {
+    bool operator()(const SeccompFilter& a, const SeccompFilter& b) const;
+  };
+
+  std::map<SeccompFilter, Filters, Before> known_;
+};
+
+}  // namespace heapattach
