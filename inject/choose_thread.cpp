@@ -31,6 +31,8 @@ Filters filters_of(RemoteControl& control,
                    FilterVerdicts& verdicts) {
   if (status.seccomp_mode == SECCOMP_MODE_DISABLED) return Filters::None;
   if (status.seccomp_mode == SECCOMP_MODE_STRICT) return Filters::MayHarm;
+  // Other threads will hardly have better ones.
+  if (verdicts.harmed_threads() >= kMostLookedAt) return Filters::MayHarm;
   const auto filters = control.filters(tid);
   return filters ? verdicts.judge(*filters) : Filters::Unknown;
 }

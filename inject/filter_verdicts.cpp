@@ -68,6 +68,7 @@ Filters FilterVerdicts::judge(const std::vector<SeccompFilter>& filters) {
     if (is_new) known->second = verdict_on(filter);
     worst = std::max(worst, known->second);
   }
+  if (worst == Filters::MayHarm) ++harmed_threads_;
   return worst;
 }
 

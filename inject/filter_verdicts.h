@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -23,6 +24,9 @@ class FilterVerdicts {
   // The worst of the filters that apply to one thread.
   Filters judge(const std::vector<SeccompFilter>& filters);
 
+  // How many threads had a filter that may harm them.
+  [[nodiscard]] std::size_t harmed_threads() const { return harmed_threads_; }
+
   // How many different filters were followed.
   [[nodiscard]] std::size_t followed() const { return known_.size(); }
 
@@ -32,6 +36,7 @@ class FilterVerdicts {
   };
 
   std::map<SeccompFilter, Filters, Before> known_;
+  std::size_t harmed_threads_ = 0;
 };
 
 }  // namespace heapattach

@@ -52,6 +52,7 @@ TEST_CASE("filters that threads share are followed once") {
     CHECK(verdicts.judge(filters) == (is_odd ? Filters::MayHarm : Filters::Harmless));
   }
   CHECK(verdicts.followed() == 2);
+  CHECK(verdicts.harmed_threads() == 500);
 }
 
 }  // namespace heapattach
