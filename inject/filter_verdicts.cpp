@@ -35,6 +35,7 @@ constexpr long kCalls[] = {SYS_clone,
                            SYS_socketpair,
                            SYS_recvmsg,
                            SYS_landlock_create_ruleset,
+                           SYS_landlock_add_rule,
                            SYS_landlock_restrict_self};
 constexpr long kCallsThatMustRun[] = {SYS_rt_sigprocmask, SYS_restart_syscall, SYS_close_range,
                                       SYS_exit_group,     SYS_wait4,           SYS_munmap,

@@ -45,8 +45,8 @@ class Dying final : public RemoteControl {
   Result<CallDispatch> call_dispatch(pid_t tid) override {
     return step(), real_.call_dispatch(tid);
   }
-  Result<FilterEffect> filter_effect(pid_t tid, std::span<const long> calls) override {
-    return step(), real_.filter_effect(tid, calls);
+  Result<std::vector<SeccompFilter>> filters(pid_t tid) override {
+    return step(), real_.filters(tid);
   }
   Result<std::vector<std::byte>> extended_state(pid_t tid) override {
     return step(), real_.extended_state(tid);
