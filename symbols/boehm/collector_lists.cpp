@@ -63,7 +63,7 @@ void add_mark_stacks(const std::vector<std::uint64_t>& words,
 }
 
 void add_reclaim_lists(const Capture& capture,
-                       const Range& kinds,
+                       const Collector& collector,
                        const heap::BlockIndex& index,
                        std::vector<Range>& lists) {
   const auto is_block = [&](std::uint64_t word) {
@@ -72,18 +72,19 @@ void add_reclaim_lists(const Capture& capture,
         [](const heap::Block& one, std::uint64_t at) { return one.start.value < at; });
     return block != index.blocks.end() && block->start.value == word;
   };
-  for (const ObjectKind& kind : read_kinds(kinds, capture)) {
+  const std::size_t lists_of_one = lists_of_kind(collector.layout.shape());
+  for (const ObjectKind& kind : read_kinds(*collector.kinds, capture)) {
     const auto bytes = capture.bytes_from(kind.unswept);
-    if (kind.unswept.value % 8 != 0 || bytes.size() < kListsOfKind * 8) continue;
+    if (kind.unswept.value % 8 != 0 || bytes.size() < lists_of_one * 8) continue;
     std::uint64_t blocks = 0;
     bool is_list = true;
-    for (std::uint64_t i = 0; i < kListsOfKind && is_list; ++i) {
+    for (std::uint64_t i = 0; i < lists_of_one && is_list; ++i) {
       std::uint64_t word = 0;
       std::memcpy(&word, bytes.data() + i * 8, sizeof word);
       is_list = word == 0 || is_block(word);
       blocks += word != 0 ? 1 : 0;
     }
-    if (is_list && blocks > 0) lists.push_back({kind.unswept, kListsOfKind * 8});
+    if (is_list && blocks > 0) lists.push_back({kind.unswept, lists_of_one * 8});
   }
 }
 
@@ -102,12 +103,12 @@ void add_local_stacks(std::span<const FrozenThread> threads, std::vector<Range>&
 
 std::vector<Range> collector_lists(const Capture& capture,
                                    std::span<const Range> collector_data,
-                                   const std::optional<Range>& kinds,
+                                   const Collector& collector,
                                    const heap::BlockIndex& index,
                                    std::span<const FrozenThread> threads) {
   std::vector<Range> lists;
   add_mark_stacks(words_of(capture, collector_data), collector_data, lists);
-  if (kinds) add_reclaim_lists(capture, *kinds, index, lists);
+  if (collector.kinds) add_reclaim_lists(capture, collector, index, lists);
   add_local_stacks(threads, lists);
   return heap::joined(std::move(lists));
 }

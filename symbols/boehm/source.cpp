@@ -96,7 +96,7 @@ Result<void> Source::read(const heap::Copied& copied,
   append(collector_.excluded, contents.own);
   // Each header contains the address of its block, and would keep the first object in it alive.
   append(contents.index.headers, contents.own);
-  append(collector_lists(copied.capture, data_, collector_.kinds, contents.index, copied.threads),
+  append(collector_lists(copied.capture, data_, collector_, contents.index, copied.threads),
          contents.own);
   return {};
 }

@@ -31,8 +31,7 @@ std::vector<Range> of_collector(const heap::Copied& copied,
   }
   add(index.free, ranges);
   add(index.headers, ranges);
-  add(collector_lists(copied.capture, collector_data, collector.kinds, index, copied.threads),
-      ranges);
+  add(collector_lists(copied.capture, collector_data, collector, index, copied.threads), ranges);
   return heap::joined(std::move(ranges));
 }
 

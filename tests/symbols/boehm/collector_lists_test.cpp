@@ -24,6 +24,7 @@ struct Rig {
   Rig() {
     memory.map_zero(kData.start, kData.bytes);
     memory.map_zero(kOwn, kOwnBytes);
+    collector.kinds = kKinds;
     for (std::uint64_t i = 0; i < 8; ++i) {
       index.blocks.push_back({kHeap + i * 4096, 32, 32, 128, heap::kNormal, 0});
     }
@@ -44,10 +45,11 @@ struct Rig {
     Capture capture(Arena::reserve(1 << 20, 0).value());
     const std::vector<Range> all{kData, {kOwn, kOwnBytes}};
     REQUIRE(capture.add(memory, all, {}));
-    return boehm::collector_lists(capture, std::span(&kData, 1), kKinds, index, threads);
+    return boehm::collector_lists(capture, std::span(&kData, 1), collector, index, threads);
   }
 
   FakeMemory memory;
+  boehm::Collector collector;
   heap::BlockIndex index;
   std::vector<FrozenThread> threads;
 };
@@ -106,6 +108,17 @@ TEST_CASE("the lists of blocks to reclaim are found by the kinds of objects") {
     rig.memory.put(list + 7 * 8, kHeap + 4096 + 32);
     CHECK(rig.find().empty());
   }
+}
+
+TEST_CASE("releases before 7 have a list for each size in words") {
+  Rig rig;
+  rig.collector.layout.word_headers.emplace();
+  const RemoteAddr list = kOwn + 0x20;
+  rig.memory.put(kKinds.start + 48 + 8, list);
+  rig.memory.put(list + 256 * 8, kHeap + 4096);
+  CHECK(rig.find() == std::vector<Range>{{list, 257 * 8}});
+  rig.memory.put(list + 255 * 8, kHeap + 4096 + 32);
+  CHECK(rig.find().empty());
 }
 
 TEST_CASE("the mark stacks of threads that mark in parallel are found by their names") {
