@@ -14,13 +14,13 @@ Runtimes find_runtimes(const Modules& modules, const MemoryReader& memory) {
           .mono = mono::find_mono(modules, memory)};
 }
 
-std::vector<heap::RootRange> more_roots(const Runtimes& runtimes,
-                                        const heap::BlockIndex& index,
-                                        const MemoryReader& memory,
-                                        const MemoryMap& map) {
-  std::vector<heap::RootRange> roots;
+MoreRoots more_roots(const Runtimes& runtimes,
+                     const heap::BlockIndex& index,
+                     const MemoryReader& memory,
+                     const MemoryMap& map) {
+  MoreRoots roots;
   const auto add = [&](const Range& range, std::string_view name) {
-    roots.push_back({.kind = heap::RootKind::Global, .range = range, .name = name});
+    roots.ranges.push_back({.kind = heap::RootKind::Global, .range = range, .name = name});
   };
   if (runtimes.guile) {
     for (const Range& stack : guile::machine_stacks(*runtimes.guile, index.blocks, memory, map)) {
@@ -40,6 +40,11 @@ std::vector<heap::RootRange> more_roots(const Runtimes& runtimes,
     const auto found = mono::read_roots(*runtimes.mono->roots, memory);
     for (const Range& range : found.registered) add(range, "(root of Mono)");
     for (const Range& range : found.handles) add(range, "(handles of a thread of Mono)");
+    if (!found.are_all) {
+      roots.missing =
+          "Mono was changing its list of roots, and objects that only some of these keep alive are "
+          "missing here";
+    }
   }
   return roots;
 }

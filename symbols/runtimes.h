@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,11 +36,16 @@ struct Runtimes {
 // Reads a small amount of the target's memory to recognise the runtime and check its layout.
 [[nodiscard]] Runtimes find_runtimes(const Modules& modules, const MemoryReader& memory);
 
-// The memory that a runtime's own code adds as roots. `memory` is the frozen target's.
-[[nodiscard]] std::vector<heap::RootRange> more_roots(const Runtimes& runtimes,
-                                                      const heap::BlockIndex& index,
-                                                      const MemoryReader& memory,
-                                                      const MemoryMap& map);
+// The memory that a runtime's own code adds as roots.
+struct MoreRoots {
+  std::vector<heap::RootRange> ranges;
+  std::string missing;  // why there may be more; at another moment all may be found
+};
+// `memory` is the frozen target's.
+[[nodiscard]] MoreRoots more_roots(const Runtimes& runtimes,
+                                   const heap::BlockIndex& index,
+                                   const MemoryReader& memory,
+                                   const MemoryMap& map);
 
 // Names the objects of `view`: those that the heap's owner knows, its own and those of libraries,
 // `own`, and the runtime's.

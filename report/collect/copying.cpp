@@ -43,16 +43,21 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
   held_.heaps = std::vector<heap::Contents>(target_.heaps.size());
   heap::Source* const collected = target_.collected();
   heap::CopyPlan plan;
+  runtimes::MoreRoots more;
   if (collected != nullptr) {
     in_use_ = most_used_bytes(target_);
     plan = HA_TRY(collected->plan({target_.modules, source_.memory, held_.map}, threads, in_use_,
                                   held_.heaps.front()));
-    if (!plan.is_settled && !accept_misfits) return false;
+    more = runtimes::more_roots(target_.runtimes, held_.index(), source_.memory, held_.map);
+    const bool is_settled = plan.is_settled && more.missing.empty();
+    if (!is_settled && !accept_misfits) return false;
+    if (!more.missing.empty()) held_.heaps.front().problems.push_back(more.missing);
   }
   const std::vector<Range> copied =
       HA_TRY(target_.has_by_hand() ? add_everything() : add_heap(plan.contents));
   held_.roots = std::move(plan.roots);
-  if (collected != nullptr) add_roots_of_runtimes(threads);
+  if (collected != nullptr) add_fibers(threads);
+  held_.roots.insert(held_.roots.end(), more.ranges.begin(), more.ranges.end());
   std::vector<Range> others = std::move(plan.data);
   // Blocks in memory that is shared with other processes have not been copied yet.
   if (target_.has_by_hand()) {
@@ -73,16 +78,12 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
   return true;
 }
 
-// Adds the stacks of fibers, and the roots of other languages' runtimes.
-void Copying::add_roots_of_runtimes(const std::vector<FrozenThread>& threads) {
+void Copying::add_fibers(const std::vector<FrozenThread>& threads) {
   if (target_.runtime == "crystal") {
     held_.fibers =
         crystal::suspended_fibers(target_.fibers, held_.index(), held_.capture, held_.map, threads);
   }
   for (const crystal::FiberStack& fiber : held_.fibers) add_fiber(fiber);
-  const auto more =
-      runtimes::more_roots(target_.runtimes, held_.index(), source_.memory, held_.map);
-  held_.roots.insert(held_.roots.end(), more.begin(), more.end());
 }
 
 // Copies everything, because the heaps that the program frees by hand are only found in the copy.

@@ -54,7 +54,7 @@ class Copying {
   Result<std::vector<Range>> add_heap(std::vector<Range> heap);
   // Copies all private memory, and returns its ranges.
   Result<std::vector<Range>> add_everything();
-  void add_roots_of_runtimes(const std::vector<FrozenThread>& threads);
+  void add_fibers(const std::vector<FrozenThread>& threads);
   void add_fiber(const crystal::FiberStack& fiber);
 
   const Target& target_;

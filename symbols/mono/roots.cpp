@@ -160,10 +160,14 @@ std::optional<RootVariables> find_root_variables(const Module& module, const Mem
 MoreRoots read_roots(const RootVariables& variables, const MemoryReader& memory) {
   const Reader reader(memory);
   MoreRoots roots;
-  roots.registered = reader.registered(variables.registered).value_or(std::vector<Range>());
-  const auto infos = reader.threads(variables.threads).value_or(std::vector<std::uint64_t>());
-  for (const std::uint64_t info : infos) {
-    const auto handles = reader.handles(reader.word(info + variables.handles_at));
+  auto registered = reader.registered(variables.registered);
+  const auto infos = reader.threads(variables.threads);
+  roots.are_all = registered && infos;
+  if (registered) roots.registered = *std::move(registered);
+  for (const std::uint64_t info : infos.value_or(std::vector<std::uint64_t>())) {
+    const std::uint64_t stack = reader.word(info + variables.handles_at);
+    const auto handles = stack == 0 ? std::vector<Range>() : reader.handles(stack);
+    roots.are_all = roots.are_all && handles;
     if (handles) roots.handles.insert(roots.handles.end(), handles->begin(), handles->end());
   }
   return roots;

@@ -31,6 +31,7 @@ struct RootVariables {
 struct MoreRoots {
   std::vector<Range> registered;
   std::vector<Range> handles;
+  bool are_all = true;  // false: a thread was stopped while it changed the rest
 };
 // `memory` is the frozen target's.
 [[nodiscard]] MoreRoots read_roots(const RootVariables& variables, const MemoryReader& memory);

@@ -82,6 +82,31 @@ TEST_CASE("the ranges that Mono has registered and its threads' handles are root
   CHECK(roots.handles == std::vector<Range>{{kHandles + 0x18, 24}, {kHandles + 0x118, 8}});
 }
 
+TEST_CASE("roots that a stopped thread was changing are said to be missing") {
+  Process process;
+  const auto variables = process.find();
+  REQUIRE(variables);
+  CHECK(mono::read_roots(*variables, process.memory).are_all);
+  std::size_t registered = 2;
+  std::size_t handles = 2;
+  SUBCASE("a range is in the table, but not counted yet") {
+    process.memory.put(kHash + 0x1c, std::uint32_t{1});
+    registered = 0;
+  }
+  SUBCASE("a thread is about to end") {
+    process.memory.put(kNative + 0x110, std::uint64_t{0});
+    handles = 0;
+  }
+  SUBCASE("a chunk of handles is about to be linked") {
+    process.memory.put(kHandles + 0x108, std::uint64_t{0});
+    handles = 0;
+  }
+  const auto roots = mono::read_roots(*variables, process.memory);
+  CHECK_FALSE(roots.are_all);
+  CHECK(roots.registered.size() == registered);
+  CHECK(roots.handles.size() == handles);
+}
+
 TEST_CASE("variables that are not those of Mono's roots are not taken for them") {
   Process process;
   SUBCASE("the table has fewer entries than it says") {
