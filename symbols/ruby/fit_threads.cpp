@@ -101,7 +101,7 @@ class ThreadFitter {
 
   // The thread is in a list whose head is in its ractor, with the number of threads behind it.
   bool find_ractor() {
-    const auto nodes = list_nodes(values_, thread_);
+    const auto nodes = list_nodes(values_, thread_, kMostThreads);
     if (!nodes) return false;
     for (std::uint64_t at = 16; at <= 56; at += 8) {
       const std::uint64_t ractor = values_.word(thread_ + at).value_or(0);
@@ -119,7 +119,7 @@ class ThreadFitter {
 
   bool find_ractors(std::uint64_t ractor) {
     for (std::uint64_t at = 8; at < layout_.vm.main_thread; at += 8) {
-      const auto nodes = list_nodes(values_, vm_ + at);
+      const auto nodes = list_nodes(values_, vm_ + at, kMostRactors);
       const auto node = nodes ? node_within(*nodes, ractor, kRactorBytes) : std::nullopt;
       if (!node) continue;
       layout_.vm.ractors = small(at);
@@ -178,7 +178,7 @@ class ThreadFitter {
   // Releases before 3.4 have a list of awaited descriptors.
   void check_lists() {
     auto& waiting = layout_.vm.waiting_descriptors;
-    if (waiting != 0 && !list_nodes(values_, vm_ + waiting)) waiting = 0;
+    if (waiting != 0 && !list_nodes(values_, vm_ + waiting, kMostThreads)) waiting = 0;
     auto& owner = layout_.ractor.lock_owner;
     const std::uint64_t ractor = values_.word(vm_ + layout_.vm.ractors).value_or(0);
     const auto thread = values_.word(ractor - layout_.ractor.node + owner);

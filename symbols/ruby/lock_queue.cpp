@@ -48,11 +48,11 @@ std::vector<LockQueue> find_lock_queues(const Machine& machine, const MemoryRead
   std::vector<LockQueue> queues;
   if (!machine.no_threads.empty() || form.ractor.lock_owner == 0) return queues;
   const Values values(memory, form.values);
-  const auto ractors = list_nodes(values, machine.vm + form.vm.ractors);
+  const auto ractors = list_nodes(values, machine.vm + form.vm.ractors, kMostRactors);
   if (!ractors) return queues;
   for (const std::uint64_t node : *ractors) {
     const std::uint64_t ractor = node - form.ractor.node;
-    auto threads = list_nodes(values, ractor + form.ractor.threads);
+    auto threads = list_nodes(values, ractor + form.ractor.threads, kMostThreads);
     if (!threads) continue;
     std::sort(threads->begin(), threads->end());
     const auto queue = find_behind(values, ractor + form.ractor.lock_owner, *threads);

@@ -57,7 +57,7 @@ class Reader {
 
  private:
   Result<std::vector<std::uint64_t>> nodes_of(std::uint64_t head, std::string_view otherwise) {
-    auto nodes = list_nodes(values_, head);
+    auto nodes = list_nodes(values_, head, kMostThreads);
     if (!nodes) return out_of_order(machine_, otherwise);
     return *std::move(nodes);
   }
