@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -60,28 +61,38 @@ class Namer {
       auto name = std::lower_bound(
           names_.begin(), names_.end(), address,
           [](const OwnName& one, std::uint64_t wanted) { return one.address < wanted; });
-      for (; name != names_.end() && name->address == address; ++name) {
-        const Identity& identity = tables.types[piece.objects[i].type];
-        if (name->to == 0) {
-          // Other kinds of objects with instance variables have other references too.
-          if (tables.kinds[identity.kind] != "OBJECT") continue;
-          name_variables(piece, tables, {first, end}, name->text);
-        } else {
-          name_one(piece, key_of(tables, name->text), {first, end}, name->to);
-        }
-      }
+      const auto after = std::find_if(name, names_.end(),
+                                      [&](const OwnName& one) { return one.address != address; });
+      name_edges_of(piece, tables, i, {first, end}, {name, after});
       first = end;
     }
   }
 
-  static void name_one(RubyPiece& piece,
-                       std::uint16_t key,
-                       std::pair<std::uint32_t, std::uint32_t> edges,
-                       std::uint64_t to) {
+  // `names` are sorted by what they reference. Each names the first such edge without a name.
+  static void name_edges_of(RubyPiece& piece,
+                            Tables& tables,
+                            std::size_t object,
+                            std::pair<std::uint32_t, std::uint32_t> edges,
+                            std::span<const OwnName> names) {
+    const Identity& identity = tables.types[piece.objects[object].type];
+    // Other kinds of objects with instance variables have other references too.
+    const bool is_object = tables.kinds[identity.kind] == "OBJECT";
+    while (!names.empty() && names.front().to == 0) {
+      if (is_object) name_variables(piece, tables, edges, names.front().text);
+      names = names.subspan(1);
+    }
+    if (names.empty()) return;
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> unnamed;
     for (std::uint32_t e = edges.first; e < edges.second; ++e) {
-      if (piece.edges[e].to != to || piece.edges[e].key != PackedEdge::kReference) continue;
-      piece.edges[e].key = key;
-      return;
+      const std::uint64_t to = piece.edges[e].to;
+      if (piece.edges[e].key == PackedEdge::kReference) unnamed.emplace_back(to, e);
+    }
+    std::sort(unnamed.begin(), unnamed.end());
+    auto edge = unnamed.begin();
+    for (const OwnName& name : names) {
+      while (edge != unnamed.end() && edge->first < name.to) ++edge;
+      if (edge == unnamed.end()) return;
+      if (edge->first == name.to) piece.edges[(edge++)->second].key = key_of(tables, name.text);
     }
   }
 
