@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "attach/arch/addresses.h"
 #include "report/typing/pointer_map.h"
 
 namespace heapattach::snapshot {
@@ -58,8 +59,7 @@ Candidates candidates_of(const types::TypeModel& model) {
 // A word that may be a pointer: null, or an address of a process.
 bool may_be_pointer(std::uint64_t word) {
   constexpr std::uint64_t kFirstAddress = 0x10000;  // vm.mmap_min_addr
-  constexpr std::uint64_t kEndOfAddresses = std::uint64_t{1} << 47U;
-  return word == 0 || (word >= kFirstAddress && word < kEndOfAddresses);
+  return word == 0 || (word >= kFirstAddress && word < kUsualAddressEnd);
 }
 
 class Look {

@@ -10,8 +10,11 @@
 // a text whose value was requested is a STRING. Classes take no memory, so sums stay the heap's.
 // `file` and `line`, which heapy's per-line report needs, are unknown.
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "attach/arch/addresses.h"
 #include "report/format/export/root_groups.h"
 #include "report/format/export/stream.h"
 #include "report/format/export/text_values.h"
@@ -23,9 +26,23 @@ namespace {
 
 using snapshot::Snapshot;
 
-// Above the addresses of programs, which kernels give out below 2^47, and below 2^48, which our own
-// reader accepts.
-constexpr std::uint64_t kClasses = std::uint64_t{1} << 47;
+constexpr std::uint64_t kBytesOfClass = 16;
+
+bool has_objects(const Snapshot& snapshot, std::uint64_t start, std::uint64_t end) {
+  const auto next = std::lower_bound(
+      snapshot.objects.begin(), snapshot.objects.end(), start,
+      [](const snapshot::Object& one, std::uint64_t at) { return one.address < at; });
+  return next != snapshot.objects.end() && next->address < end;
+}
+
+// Where the classes begin: at an address where there are no objects, and which our own reader
+// accepts. On x86-64, programs get nothing in the upper half of the addresses.
+std::uint64_t place_for_classes(const Snapshot& snapshot) {
+  const std::uint64_t bytes = kBytesOfClass * (snapshot.types.size() + 1);
+  std::uint64_t place = kUsualAddressEnd / 2;
+  while (place > bytes && has_objects(snapshot, place, place + bytes)) place /= 2;
+  return place;
+}
 
 class References {
  public:
@@ -48,7 +65,10 @@ class References {
 class Writer {
  public:
   Writer(const Snapshot& snapshot, Sink& sink, const ExportOptions& options)
-      : snapshot_(snapshot), out_(sink, options), values_(snapshot) {}
+      : snapshot_(snapshot),
+        out_(sink, options),
+        values_(snapshot),
+        classes_(place_for_classes(snapshot)) {}
 
   Result<void> write() && {
     put_roots();
@@ -82,7 +102,7 @@ class Writer {
       out_.put(
           fmt::format("{{\"address\":\"{:#x}\", \"type\":\"CLASS\", \"name\":{}, \"memsize\":0, "
                       "\"flags\":{{}}}}\n",
-                      kClasses + 16 * type, name));
+                      classes_ + kBytesOfClass * type, name));
     }
   }
 
@@ -93,7 +113,7 @@ class Writer {
     out_.put_hex(object.address);
     out_.put(text ? "\", \"type\":\"STRING\", \"class\":\"0x"
                   : "\", \"type\":\"OBJECT\", \"class\":\"0x");
-    out_.put_hex(kClasses + 16 * std::uint64_t{object.type});
+    out_.put_hex(classes_ + kBytesOfClass * object.type);
     out_.put('"');
     if (text) {
       std::string quoted;
@@ -116,6 +136,7 @@ class Writer {
   const Snapshot& snapshot_;
   ExportStream out_;
   TextValues values_;
+  std::uint64_t classes_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "attach/arch/addresses.h"
 #include "report/format/read/ruby/pieces.h"
 
 namespace heapattach::ruby {
@@ -13,7 +14,7 @@ namespace {
 
 constexpr int kDeepest = 32;
 constexpr std::uint64_t kSlotBytes = 40;
-constexpr std::uint64_t kMostId = (std::uint64_t{1} << 47) - 1;
+constexpr std::uint64_t kMostId = kUsualAddressEnd / 2 - 1;  // an id is half of an address
 
 // Keys whose number is not an address.
 constexpr std::array<std::string_view, 9> kNumbers{"nd_type",   "line",     "line_no",
@@ -152,7 +153,7 @@ std::string HeapDumpLines::add(Record& record) {
   identity.of_class = 2 * record.of_class;
   identity.kind = tables_.kind(type, record.detail);
   snapshot::Object object{};
-  object.address = (2 * record.id) & ((std::uint64_t{1} << 48) - 1);
+  object.address = (2 * record.id) & (kUsualAddressEnd - 1);
   object.is_reachable = 1;
   object.type = tables_.type(identity);
   object.size_class = tables_.sizes.size_class(kSlotBytes + record.size);
@@ -161,7 +162,7 @@ std::string HeapDumpLines::add(Record& record) {
     const std::uint16_t key = !edge.name.empty() ? tables_.key(edge.name)
                               : edge.is_element  ? PackedEdge::kElement
                                                  : PackedEdge::kReference;
-    piece_.edges.push_back({(2 * edge.to) & ((std::uint64_t{1} << 48) - 1), key});
+    piece_.edges.push_back({(2 * edge.to) & (kUsualAddressEnd - 1), key});
   }
   piece_.add(object);
   return {};

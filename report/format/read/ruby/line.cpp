@@ -6,13 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "attach/arch/addresses.h"
 #include "symbols/text/json_grammar.h"
 
 namespace heapattach::ruby {
 
 namespace {
 
-constexpr std::uint64_t kMostAddress = (std::uint64_t{1} << 48) - 1;
+constexpr std::uint64_t kMostAddress = kUsualAddressEnd - 1;
 constexpr std::string_view kNoAddress = "an impossible address";
 
 class Reader {

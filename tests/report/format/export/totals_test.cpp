@@ -12,6 +12,7 @@
 #include "report/model/counts.h"
 #include "tests/report/format/export/hostile_snapshot.h"
 #include "tests/support/memory_sink.h"
+#include "tests/support/small_snapshot.h"
 
 namespace heapattach::snapshot {
 
@@ -118,11 +119,15 @@ Counts read_heapsnapshot(const std::string& text) {
 
 Counts read_ruby(const std::string& text) {
   std::map<std::string, std::string> classes;
+  std::set<std::string> addresses;
   Counts counts;
   for (const std::string& line : lines_of(text)) {
     simdjson::dom::parser parser;
     const element record = parse(parser, line);
     const std::string kind(record["type"].get_string().value());
+    if (kind != "ROOT") {
+      CHECK(addresses.emplace(record["address"].get_string().value()).second);
+    }
     if (kind == "CLASS") {
       classes[std::string(record["address"].get_string().value())] =
           std::string(record["name"].get_string().value());
@@ -284,6 +289,21 @@ TEST_CASE("objects and bytes by type are the same in every format") {
     CHECK(sum_of(read_heapsnapshot(written(build.snapshot, "heapsnapshot"))) ==
           sum_of(truth_of(build.snapshot)));
     check_same(read_ruby(written(build.snapshot, "ruby")), truth_of(build.snapshot));
+  }
+}
+
+TEST_CASE("in Ruby's format, classes have addresses of their own, wherever the objects are") {
+  // As on a processor whose programs get the upper half of the addresses.
+  for (const std::uint64_t first : {0x0000'8000'0000'0000U, 0x0000'7f00'0000'0000U}) {
+    SnapshotBuilder build;
+    const auto user = build.type("User");
+    const auto session = build.type("Session");
+    for (std::uint64_t i = 0; i < 10; ++i) build.object(first + i * 16, i < 3 ? user : session, 16);
+    for (std::uint64_t i = 0; i < 10; ++i) {
+      build.object(0x0000'c000'0000'0000U + i * 16, session, 16);
+    }
+    const Counts truth{{"User", {3, 48}}, {"Session", {17, 272}}};
+    CHECK(read_ruby(written(build.snapshot, "ruby")) == truth);
   }
 }
 
