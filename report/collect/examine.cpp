@@ -126,7 +126,7 @@ HeapFacts heap_facts(const Target& target, const Deadline& deadline) {
   heap.version = first.version();
   heap.layout = first.layout();
   heap.heap_bytes = now.heap_bytes.value_or(0);
-  heap.free_bytes = std::min(heap.heap_bytes, now.free_bytes.value_or(0));
+  if (now.free_bytes) heap.free_bytes = std::min(heap.heap_bytes, *now.free_bytes);
   if (target.collected() == nullptr) {
     // Such a heap is found only in a copy.
     heap.is_resident = true;
@@ -144,8 +144,8 @@ HeapFacts heap_facts(const Target& target, const Deadline& deadline) {
 
 void add_obstacles(const Target& target, std::chrono::milliseconds longest, Examination& found) {
   HeapFacts& heap = *found.heap;
-  const std::uint64_t used =
-      target.has_by_hand() ? resident_bytes(target).value_or(0) : heap.heap_bytes - heap.free_bytes;
+  const std::uint64_t used = target.has_by_hand() ? resident_bytes(target).value_or(0)
+                                                  : heap.heap_bytes - heap.free_bytes.value_or(0);
   const PauseEstimate pause = estimate_pause(*target.process, used, longest);
   heap.freeze = pause.freeze + kStops;
   heap.clone = pause.clone + kStops;

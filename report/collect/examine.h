@@ -26,7 +26,7 @@ struct HeapFacts {
   std::string version;  // empty: unknown
   std::string layout;   // how it was learned, as in the header of a snapshot
   std::uint64_t heap_bytes = 0;
-  std::uint64_t free_bytes = 0;
+  std::optional<std::uint64_t> free_bytes;  // none: only a copy of the heap shows it
   std::optional<std::uint64_t> collections;
   bool is_collecting = false;
   std::string runtime;

@@ -8,7 +8,8 @@
 //    "trace":{"ok":true,"entries":["GC_malloc_kind",…],"follows_ends":true,"notes":["…"]},
 //    "obstacles":[{"way":"clone","reason":"…"}]}
 //
-// Beside a collector, "malloc":true follows it if --heap both can read malloc's heap, too.
+// "free_bytes" is left out if only a copy of the heap shows it, as for Ruby's. Beside a collector,
+// "malloc":true follows it if --heap both can read malloc's heap, too.
 //
 // A Ruby process has, from "collector" on,
 //   "runtime":"ruby","ruby":{"version":"3.1.2","description":"ruby 3.1.2p20 (…)",
@@ -39,8 +40,11 @@ void append_heap(std::string& out, const snapshot::HeapFacts& heap) {
   append_json_string(out, heap.module);
   out += ",\"version\":";
   append_json_string(out, heap.version);
-  fmt::format_to(std::back_inserter(out), ",\"layout\":\"{}\",\"heap_bytes\":{},\"free_bytes\":{}",
-                 heap.layout, heap.heap_bytes, heap.free_bytes);
+  fmt::format_to(std::back_inserter(out), ",\"layout\":\"{}\",\"heap_bytes\":{}", heap.layout,
+                 heap.heap_bytes);
+  if (heap.free_bytes) {
+    fmt::format_to(std::back_inserter(out), ",\"free_bytes\":{}", *heap.free_bytes);
+  }
   if (heap.collections) {
     fmt::format_to(std::back_inserter(out), ",\"collections\":{}", *heap.collections);
   }

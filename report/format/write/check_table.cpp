@@ -38,8 +38,13 @@ void add_types(std::string& out, const snapshot::HeapFacts& heap) {
   line(out, "clone", fmt::format(kHold, heap.clone.count()));
 }
 
+// "bdwgc", or a runtime with a collector of its own: "Ruby".
+std::string_view collector_name(const heap::Kind& kind) {
+  return kind.owner.starts_with("the ") ? kind.name : kind.owner;
+}
+
 std::string collector_text(const snapshot::HeapFacts& heap) {
-  return fmt::format("{}{}{} in {}, its layout known from: {}{}", heap.kind->name,
+  return fmt::format("{}{}{} in {}, its layout known from: {}{}", collector_name(*heap.kind),
                      heap.version.empty() ? "" : " ", heap.version, heap.module, heap.layout,
                      heap.is_collecting ? "; a collection is running" : "");
 }
@@ -50,8 +55,8 @@ std::string size_text(const snapshot::HeapFacts& heap) {
                        whose(*heap.kind), heap.module.empty() ? "" : " of ", heap.module,
                        human_bytes(heap.heap_bytes));
   }
-  std::string text =
-      fmt::format("{}, {} of it free", human_bytes(heap.heap_bytes), human_bytes(heap.free_bytes));
+  std::string text = human_bytes(heap.heap_bytes);
+  if (heap.free_bytes) text += fmt::format(", {} of it free", human_bytes(*heap.free_bytes));
   if (heap.collections) text += fmt::format("; {} collections so far", *heap.collections);
   return text;
 }

@@ -8,6 +8,7 @@
 #include "report/format/export/formats.h"
 #include "report/format/write/text_reports.h"
 #include "symbols/malloc/source.h"
+#include "symbols/ruby/source.h"
 #include "tests/support/temporary_directory.h"
 
 namespace heapattach {
@@ -69,6 +70,19 @@ class CheckRunner {
 };
 
 }  // namespace
+
+TEST_CASE("Ruby's heap beside malloc's is called Ruby's, and its free slots are not known yet") {
+  Examination found = sample();
+  found.heap->kind = &ruby::kSlotsKind;
+  found.heap->version = "3.1.2";
+  found.heap->module = "libruby.so";
+  found.heap->free_bytes.reset();
+  found.heap->collections.reset();
+  const std::string text = format_check_table(found);
+  CHECK(text.find("collector   Ruby 3.1.2 in libruby.so, its layout known from: accessors\n"
+                  "heap        4.0 MiB\n") != std::string::npos);
+  CHECK(format_check_json(found).find(R"("heap_bytes":4194304,"collecting")") != std::string::npos);
+}
 
 TEST_CASE("--check of a Ruby process says its release, and how it would be read") {
   Examination found = sample();
