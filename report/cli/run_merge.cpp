@@ -1,7 +1,9 @@
 // --merge: one table of the types in many snapshots, or a timeline of them. Each snapshot is read,
 // counted or written, and dropped before the next one is read.
 
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -67,12 +69,44 @@ Result<void> add_all(Job& job, Gate& gate, analyze::Merge& merge) {
   return {};
 }
 
+// The processes in one file, whose format tells them apart by their ids alone. In two containers or
+// on two machines, different ones may have the same.
+class ProcessIds {
+ public:
+  Result<void> add(const Source& source, const snapshot::Header& header) {
+    const auto [first, is_new] =
+        first_.try_emplace(header.pid, Process{source_name(source), header});
+    const snapshot::Header& known = first->second.header;
+    if (is_new || !(differ(known.host, header.host) || differ(known.started, header.started))) {
+      return {};
+    }
+    return Error{ErrorKind::Impossible,
+                 fmt::format("{} and {} are of different processes with the id {}, which this "
+                             "format would show as one",
+                             first->second.source, source_name(source), header.pid)}
+        .advise("one file for each process");
+  }
+
+ private:
+  struct Process {
+    std::string source;
+    snapshot::Header header;
+  };
+
+  static bool differ(const std::string& one, const std::string& other) {
+    return !one.empty() && !other.empty() && one != other;
+  }
+
+  std::map<pid_t, Process> first_;  // by id
+};
+
 // Writes all snapshots into one file. Unlike a table, it does not show that one could not be read,
 // so this is an error.
 Result<bool> write_series(const Job& job, Sink& sink) {
   ExportOptions how;
   how.with_gzip = job.options.with_gzip;
   how.deadline = job.deadline;
+  ProcessIds ids;
   for (const Source& source : job.options.compared) {
     const auto taken = HA_TRY(take(job, source));
     if (!taken.complete) {
@@ -81,6 +115,7 @@ Result<bool> write_series(const Job& job, Sink& sink) {
                                source_name(source), taken.reason)}
           .advise("leave it out");
     }
+    HA_TRY(ids.add(source, taken.header));
     HA_TRY(job.options.format->snapshot(taken, sink, how));
   }
   return true;
