@@ -76,9 +76,11 @@ JsonRecord type_record(const MergedRow& row) {
   if (std::string name = short_type_name(row.type); name != row.type) record.text("short", name);
   add_sums(row, record);
   std::vector<std::uint32_t> in;
+  std::vector<std::uint32_t> far;
   std::vector<std::uint64_t> counts;
   std::vector<std::uint64_t> sizes;
   for (const MergedCell& cell : row.cells) {
+    if (cell.is_far) far.push_back(cell.snapshot);
     if (cell.objects == 0) continue;
     in.push_back(cell.snapshot);
     counts.push_back(cell.objects);
@@ -87,7 +89,7 @@ JsonRecord type_record(const MergedRow& row) {
   add_list("in", in, record);
   add_list("counts", counts, record);
   add_list("sizes", sizes, record);
-  add_list("far", far_of(row), record);
+  add_list("far", far, record);
   return record;
 }
 
