@@ -139,7 +139,7 @@ pie=("$crt" -fPIE -static-pie -nostdlib -Wl,-static,-pie,--no-dynamic-linker)
 unwinder=(-Wl,--start-group -lc -lgcc -lgcc_eh -Wl,--end-group)
 
 both=(-std=gnu11 -O1 -fno-builtin -I"$dir/include" "$targets/musl_both.c"
-  -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free)
+  -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=free)
 $CC "${both[@]}" -o "$dir/both_shared" -L"$dir/lib" -lgc
 $CC "${both[@]}" -static -s -o "$dir/both_static" "$dir/lib/libgc.a"
 $CC "${both[@]}" "${pie[@]}" -s -o "$dir/both_pie" "$dir/lib/libgc.a" "${unwinder[@]}"
