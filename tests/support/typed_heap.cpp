@@ -67,7 +67,11 @@ void TypedHeap::join() {
   captured.emplace(fake, std::vector<Range>{{kData, 4096}});
   const heap::Heap& heap = captured->heap();
   heap::ObjectSet listed(heap);
-  for (const RemoteAddr at : objects_) listed.insert(heap.number(*heap.object_at(at.value)));
+  for (const RemoteAddr at : objects_) {
+    const auto ref = heap.object_at(at.value);
+    if (!ref) throw std::out_of_range("an object is not in the heap");
+    listed.insert(heap.number(*ref));
+  }
   const cxx::VtableNames vtables(symbols);
   const snapshot::Naming naming(classes, vtables, code);
   snapshot::TypeRows rows(naming, build.model);
