@@ -66,6 +66,12 @@ void check_sums(Summary& summary) {
         summary.heap("heap_bytes"));
 }
 
+std::size_t times(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 }  // namespace
 
 TEST_CASE("a summary agrees with the collector's own numbers and with the kernel's") {
@@ -101,11 +107,6 @@ TEST_CASE("counts of several processes are one table, and one set of metrics") {
   LiveTarget one(name);
   LiveTarget other(name);
   const std::vector<std::string> pids{fmt::format("{}", one.pid()), fmt::format("{}", other.pid())};
-  const auto times = [](const std::string& text, const std::string& part) {
-    std::size_t count = 0;
-    for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
-    return count;
-  };
   const ToolRun table = run_tool({"count", "-q", "-f", "csv", pids[0], pids[1]});
   CHECK(table.status == 0);
   CHECK(table.output.starts_with("pid,objects,bytes,type\r\n"));
@@ -119,7 +120,7 @@ TEST_CASE("counts of several processes are one table, and one set of metrics") {
   CHECK(metrics.output.ends_with("# EOF\n"));
 }
 
-TEST_CASE("a summary says whose the memory is that no heap has") {
+TEST_CASE("reports say whose the memory is that no heap has") {
   if (run_in_shell("test -x /usr/bin/python3", {}).status != 0) {
     return print_skip("/usr/bin/python3 is not installed");
   }
@@ -134,8 +135,11 @@ TEST_CASE("a summary says whose the memory is that no heap has") {
   // The kernel's sum, and malloc's part of it, are told apart from CPython's.
   CHECK(std::int64_t(summary.use("other")["resident_bytes"]) > 300000 * 48);
   CHECK(std::int64_t(summary.use("malloc")["resident_bytes"]) <= summary.heap("heap_bytes"));
-  CHECK(run_tool({"summary", pid}).output.find("CPython keeps small objects in arenas") !=
-        std::string::npos);
+  constexpr const char* kSentence = "CPython keeps small objects in arenas";
+  CHECK(times(run_tool({"summary", pid}).output, kSentence) == 1);
+  CHECK(times(run_tool({"diagnose", pid}).output, "the objects of CPython; try: ") == 1);
+  CHECK(times(run_tool({"count", pid}).errors, kSentence) == 1);
+  CHECK(times(run_tool({"count", "--heap", "malloc", pid}).errors, kSentence) == 0);
   CHECK(harm_done_to(target.pid()) == "");
 }
 

@@ -172,6 +172,11 @@ std::optional<std::uint64_t> resident_bytes(const Target& target) {
   return *resident * page_bytes();
 }
 
+std::optional<std::uint64_t> anonymous_bytes(const Process& process) {
+  const auto text = process.read_file("status");
+  return text ? bytes_after(*text, "RssAnon") : std::nullopt;
+}
+
 std::uint64_t most_used_bytes(const Target& target) {
   const auto resident = resident_bytes(target);
   if (!resident) return ~std::uint64_t{0};

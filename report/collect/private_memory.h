@@ -34,6 +34,8 @@ void note_uncopied(const Process& process, PrivateMemory& copy);
 
 // The resident memory of the process; nothing for a core file.
 std::optional<std::uint64_t> resident_bytes(const Target& target);
+// The resident memory of a process that no file backs; none if the kernel does not say.
+std::optional<std::uint64_t> anonymous_bytes(const Process& process);
 // The resident and the swapped memory of the process; the largest number if that is unknown.
 std::uint64_t most_used_bytes(const Target& target);
 

@@ -20,6 +20,7 @@
 #include "report/collect/target.h"
 #include "report/collect/traced_heap.h"
 #include "report/model/counts.h"
+#include "report/text/human_bytes.h"
 #include "symbols/heap/live_set.h"
 #include "symbols/malloc/object_allocators.h"
 #include "symbols/unwind/stacks.h"
@@ -27,6 +28,8 @@
 namespace heapattach::snapshot {
 
 namespace {
+
+constexpr std::uint64_t kMuchMemory = std::uint64_t{16} << 20;  // for a process
 
 // Runs soon after the thaw, because it also asks the kernel what the threads wait for.
 void join_threads(const Target& target,
@@ -160,6 +163,32 @@ void describe_memory(const Target& target, HeldHeap& held) {
   if (!memory.empty()) add_malloc(*target.process, std::move(memory), seen);
 }
 
+// Says where the program's objects are if malloc's heap is the smaller part of its memory. A
+// program may contain a runtime and hardly use it, so a runtime alone is no reason. Whoever asks
+// for malloc's heap by name knows what is in it, and reports with all of the memory say it
+// themselves.
+void warn_of_other_objects(const Target& target,
+                           const TakeOptions& options,
+                           const Snapshot& snapshot) {
+  if (!options.heap.is_auto() || options.on_memory || target.collected() != nullptr) return;
+  const auto anonymous = target.process ? anonymous_bytes(*target.process) : std::nullopt;
+  if (!anonymous) return;
+  std::uint64_t in_heaps = 0;
+  for (const Heap& heap : snapshot.heaps) in_heaps += heap.heap_bytes.value_or(0);
+  if (in_heaps >= *anonymous / 2) return;
+  if (const auto* const other = glibc::find_object_allocator(target.modules)) {
+    options.request.warn(
+        fmt::format("warning: {}; this report has only what malloc allocated; try: {}",
+                    other->where, other->instead));
+    return;
+  }
+  if (*anonymous < kMuchMemory || in_heaps >= *anonymous / 4) return;
+  options.request.warn(fmt::format(
+      "warning: this report has only {} heap, {} of the process's {} of anonymous memory; "
+      "--summary shows the rest",
+      whose(target.heaps.front()->kind()), human_bytes(in_heaps), human_bytes(*anonymous)));
+}
+
 // Freezes the target instead if a clone ended too early and `options` leave the choice.
 Result<Snapshot> without_clone(const TakeOptions& options, const Error& error) {
   if (options.hold != Hold::Auto) return error;
@@ -204,6 +233,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   const TracedHeap traced = HA_TRY(trace_heap(*target, *held, request));
   HA_TRY(request.deadline.check("tracing the heap"));
   fill_header(*target, *held, options, snapshot);
+  warn_of_other_objects(*target, options, snapshot);
   add_guesses(traced, snapshot.header);
   const heap::ObjectSet live = traced.live();
   const heap::ObjectSet listed = find_listed(traced, live, options, snapshot);

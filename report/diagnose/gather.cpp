@@ -146,6 +146,17 @@ std::vector<MappedFile> largest_of(const std::map<std::string, MappedFile>& by_p
   return largest;
 }
 
+// A runtime's own heap, if it may be larger than malloc's.
+void add_other_objects(const snapshot::MemoryAccount& memory, Evidence& evidence) {
+  using snapshot::MemoryUse;
+  const auto* const other = memory.objects_of;
+  if (other == nullptr) return;
+  const std::uint64_t elsewhere = memory.of(MemoryUse::Other).resident_bytes;
+  if (elsewhere <= memory.of(MemoryUse::Malloc).resident_bytes) return;
+  evidence.not_examined.push_back(
+      fmt::format("the objects of {}; try: {}", other->name, other->instead));
+}
+
 }  // namespace
 
 bool explains_leaks(const std::vector<std::uint64_t>& words, const Snapshot& snapshot) {
@@ -249,6 +260,7 @@ void add_growth(const Snapshot& baseline,
 
 void add_memory(const snapshot::SeenMemory& seen, Evidence& evidence) {
   evidence.memory = account_for(seen);
+  add_other_objects(*evidence.memory, evidence);
   std::map<std::string, MappedFile> files;
   std::map<std::string, MappedFile> shared;
   const Mapping* before = nullptr;
