@@ -100,22 +100,25 @@ bool is_stopped(const Process& process) {
 
 // Fails with Unsupported if the process does not allocate with the C library's malloc. What malloc
 // uses shows its heap, but while a busy program changes that, a look may not find it. So this looks
-// several times, and takes a running program's malloc for the library's if there is no other.
+// many times, however long that takes on a busy machine, and takes a running program's malloc for
+// the library's if there is no other.
 Result<void> check_use(snapshot::Opened& target,
                        const Request& request,
                        const Module* library,
                        const heap::Kind& kind) {
   constexpr std::chrono::milliseconds kPatience{500};
   constexpr std::chrono::milliseconds kBetweenLooks{5};
+  constexpr int kLeastLooks = 50;
   const auto until = std::chrono::steady_clock::now() + kPatience;
   const auto heap = HA_TRY(target.find_heap(kind, request.on_step, request.deadline));
-  for (;;) {
+  for (int looks = 1;; ++looks) {
     auto is_used = heap->check(target.modules, target.memory);
     if (is_used) return {};
     // A program that is about to start has no heap yet.
     const bool may_change = target.process && !is_stopped(*target.process);
     if (may_change && is_only_malloc(target.modules, library)) return {};
-    if (!may_change || std::chrono::steady_clock::now() >= until) return is_used;
+    const bool is_enough = looks >= kLeastLooks && std::chrono::steady_clock::now() >= until;
+    if (!may_change || is_enough || request.deadline.has_passed()) return is_used;
     std::this_thread::sleep_for(kBetweenLooks);
   }
 }
