@@ -4,7 +4,7 @@ Usage: perfetto.py FILE. The messages are declared here, from the numbers and ty
 .proto files, as far as a heap graph, stacks and a heap profile need them. Fails if a rule of the
 importer is broken. Prints, a line each: "heap" with the time, pid, objects and bytes; "type" with
 objects, bytes and name; "root" with its kind, the object's name, and the fields; "stack" with the
-task and the frames; "dump" with the time and sums, and "site" with the sums and the frames.
+task and the frames; "label" with the pid; "dump" with the time and sums, and "site" with the sums and the frames.
 """
 
 import collections
@@ -22,12 +22,14 @@ MESSAGES = {
     "TracePacket": "process_tree 2 ProcessTree, clock_snapshot 6 Clocks, timestamp 8 uint64, "
                    "sequence 10 uint32, interned 12 Interned, flags 13 uint32, "
                    "profile 37 ProfilePacket, heap_graph 56 HeapGraph, defaults 59 Defaults, "
-                   "perf_sample 66 PerfSample, stack_sample 135 StackSample",
+                   "track 60 Track, perf_sample 66 PerfSample, stack_sample 135 StackSample",
     "Clocks": "clocks 1 *Clock",
     "Clock": "clock_id 1 uint32, timestamp 2 uint64",
     "ProcessTree": "processes 1 *Process, threads 2 *Thread",
     "Process": "pid 1 int32, cmdline 3 *string",
     "Thread": "tid 1 int32, name 2 string, tgid 3 int32",
+    "Track": "uuid 1 uint64, process 3 LabelledProcess",
+    "LabelledProcess": "pid 1 int32, name 6 string, labels 8 *string",
     "HeapGraph": "pid 1 int32, objects 2 *Object, field_names 4 *Text, continued 5 bool, "
                  "index 6 uint64, roots 7 *Root, types 9 *Type",
     "Object": "id 1 uint64, type_id 2 uint64, self_size 3 uint64, names 4 +uint64, "
@@ -171,6 +173,8 @@ def main(file):
         assert sequence > 1
         for thread in packet.process_tree.threads:
             threads[thread.tid] = thread.name
+        for label in packet.track.process.labels:
+            print("label", packet.track.process.pid, label, sep="\t")
         if packet.flags == 1:
             names[sequence] = Names(packet.interned)
         if packet.HasField("heap_graph"):

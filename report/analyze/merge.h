@@ -25,6 +25,7 @@ struct MergedSnapshot {
   std::string source;  // a file, or "process 4711"
   pid_t pid = 0;
   std::string exe;
+  Attributes resource;  // as in the header
   std::string host;
   std::string captured;
   std::uint64_t objects = 0;  // that are alive

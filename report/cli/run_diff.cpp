@@ -63,7 +63,7 @@ GrowthReport compare_all(const Options& options, const std::vector<Snapshot>& ta
     const std::string name = name_of(options.compared[i]);
     const analyze::Amount sum = analyze::reachable(taken[i]);
     report.sources.push_back(
-        {name, header.pid, header.exe, header.captured, sum.objects, sum.bytes});
+        {name, header.pid, header.exe, header.captured, sum.objects, sum.bytes, header.resource});
     named.push_back({name, &taken[i]});
     pointers.push_back(&taken[i]);
   }

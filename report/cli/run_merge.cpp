@@ -42,6 +42,7 @@ Result<void> add_source(const Job& job, const Source& source, Gate& gate, analyz
   merged.source = source_name(source);
   merged.pid = taken.header.pid;
   merged.exe = taken.header.exe;
+  merged.resource = taken.header.resource;
   merged.host = taken.header.host;
   merged.captured = taken.header.captured;
   merge.add(std::move(merged), count_objects(taken, job.options.by));

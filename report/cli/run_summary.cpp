@@ -21,6 +21,7 @@ SummaryReport report_of(const TakenSummary& taken) {
   const snapshot::Header& header = taken.snapshot.header;
   report.pid = header.pid;
   report.exe = header.exe;
+  report.resource = header.resource;
   report.captured = header.captured;
   const auto& heaps = taken.snapshot.heaps;
   report.summary.heaps = heap_accounts(taken.snapshot);

@@ -107,7 +107,7 @@ class Rounds {
     is_complete_ = is_complete_ && taken.complete;
     report_.sources.push_back({round == 0 ? "start" : fmt::format("round {}", round),
                                job_.options.pid, taken.header.exe, taken.header.captured,
-                               counts.objects, counts.bytes});
+                               counts.objects, counts.bytes, taken.header.resource});
     if (round == 0) return;
     job_.console.say(fmt::format("round {} of {}: {} grew in each round so far", round,
                                  job_.options.rounds,

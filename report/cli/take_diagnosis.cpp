@@ -96,6 +96,7 @@ void add_stacks(const Request& request, Evidence& evidence) {
     return;
   }
   if (evidence.exe.empty()) evidence.exe = report->exe;
+  if (evidence.resource.empty()) evidence.resource = report->resource;
   const double pause = std::chrono::duration<double, std::milli>(report->pause).count();
   evidence.pause_ms = evidence.pause_ms.value_or(0) + pause;
   evidence.stacks = std::move(*report);

@@ -204,6 +204,11 @@ std::optional<ErrorKind> refusal_of(Hold way, const Examination& found) {
   return std::nullopt;
 }
 
+void add_resource(const Opened& opened, Examination& found) {
+  found.resource = opened.resource;
+  found.no_resource = opened.no_resource;
+}
+
 Result<Examination> examine(const TakeOptions& options) {
   const Process process = HA_TRY(Process::open(options.request.pid));
   Examination found;
@@ -227,6 +232,7 @@ Result<Examination> examine(const TakeOptions& options) {
     return found;
   }
   look_at_symbols(**target, found);
+  add_resource(**target, found);
   found.heap = heap_facts(**target, options.request.deadline);
   found.gap = foreseen_gap(**target);
   add_obstacles(**target, options.request.longest_pause(), found);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/base/attribute.h"
 #include "report/collect/take_options.h"
 #include "report/model/heaps.h"
 
@@ -64,6 +65,8 @@ struct TraceProspect {
 struct Examination {
   pid_t pid = 0;
   std::string exe;
+  Attributes resource;      // as in the header of a snapshot
+  std::string no_resource;  // why it could not be read; empty: it could, or there is none
   uid_t user = 0;
   std::size_t threads = 0;
   std::vector<std::pair<char, std::size_t>> states;  // state letter and the number of threads in it
@@ -78,6 +81,11 @@ struct Examination {
       refusal;      // how a snapshot in the chosen way would fail; nothing: it works
   std::string gap;  // why a snapshot would be partial; empty if no reason is known
 };
+
+class Opened;
+
+// Adds what the process publishes about itself.
+void add_resource(const Opened& opened, Examination& found);
 
 // The kind of error with which a snapshot in this way would fail, by the obstacles; nothing if it
 // would not.

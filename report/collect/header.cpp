@@ -68,13 +68,19 @@ std::string start_time(const Process& process) {
   return rfc3339(WallClock::time_point(std::chrono::seconds(boot_seconds + since_boot)), false);
 }
 
-void fill_origin(const Process& process, const Modules& modules, Header& header) {
+// A core file does not contain the host and the start time of the process.
+void fill_origin(const Opened& opened, Header& header) {
   header.tool = "heapattach " HEAPATTACH_VERSION;
-  header.pid = process.pid();
+  header.pid = opened.pid();
+  header.resource = opened.resource;
+  if (const Module* program = opened.modules.main_program()) header.build_id = program->build_id();
+  if (opened.core) {
+    header.exe = opened.core->program();
+    return;
+  }
   header.host = host_name();
-  if (auto exe = process.read_link("exe")) header.exe = std::move(*exe);
-  header.started = start_time(process);
-  if (const Module* program = modules.main_program()) header.build_id = program->build_id();
+  if (auto exe = opened.process->read_link("exe")) header.exe = std::move(*exe);
+  header.started = start_time(*opened.process);
 }
 
 std::string moment_text(WallClock::time_point at) {
@@ -86,17 +92,7 @@ void fill_header(const Target& target,
                  const TakeOptions& options,
                  Snapshot& snapshot) {
   Header& header = snapshot.header;
-  if (target.core) {
-    // A core file does not contain the host and the start time of the process.
-    header.tool = "heapattach " HEAPATTACH_VERSION;
-    header.pid = target.pid();
-    header.exe = target.core->program();
-    if (const Module* program = target.modules.main_program()) {
-      header.build_id = program->build_id();
-    }
-  } else {
-    fill_origin(*target.process, target.modules, header);
-  }
+  fill_origin(target, header);
   header.captured = rfc3339(held.captured, true);
   header.source = target.core ? "core" : held.is_clone ? "clone" : held.is_held ? "freeze" : "read";
   if (held.is_held && !target.core) {

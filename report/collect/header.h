@@ -17,8 +17,8 @@ void fill_header(const Target& target,
                  const TakeOptions& options,
                  Snapshot& snapshot);
 
-// Fills the part that does not depend on a collector: the process and the machine.
-void fill_origin(const Process& process, const Modules& modules, Header& header);
+// Fills the part that does not depend on a heap: the process, and the machine if it is live.
+void fill_origin(const Opened& opened, Header& header);
 
 // When the process was started, in the format of the header; empty if unknown.
 [[nodiscard]] std::string start_time(const Process& process);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "attach/base/interrupt.h"
+#include "attach/memory/process_context.h"
 #include "report/collect/core_warnings.h"
 #include "symbols/elf/core_modules.h"
 
@@ -39,6 +40,7 @@ Result<Opened> Opened::open(const Request& request) {
   if (auto read = opened->read_modules(request); !read) {
     return opened->explain(std::move(read).error());
   }
+  opened->read_resource(request);
   return opened;
 }
 
@@ -47,6 +49,16 @@ Result<void> Opened::read_modules(const Request& request) {
   modules = HA_TRY(core ? load_modules(*core, request.symbols, request.deadline)
                         : Modules::load(*process, memory, map, request.symbols, request.deadline));
   return {};
+}
+
+void Opened::read_resource(const Request& request) {
+  auto found = read_process_context(memory, map);
+  if (found) {
+    resource = *std::move(found);
+  } else {
+    no_resource = found.error().message();
+    request.note("no names of the service: " + no_resource);
+  }
 }
 
 Result<std::unique_ptr<heap::Source>> Opened::find_heap(

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include "attach/base/attribute.h"
 #include "attach/base/result.h"
 #include "attach/core/core_file.h"
 #include "attach/memory/live_memory.h"
@@ -57,12 +58,15 @@ class Opened {
   const MemoryReader& memory;              // of the process or the core file
   MemoryMap map;
   Modules modules{{}};
+  Attributes resource;      // what the process publishes about itself
+  std::string no_resource;  // why that could not be read; empty: it could, or there is nothing
 
  private:
   Opened(std::unique_ptr<const Process> opened, Fd mem);
   explicit Opened(std::unique_ptr<CoreFile> opened);
 
   Result<void> read_modules(const Request& request);
+  void read_resource(const Request& request);
 };
 
 // Whether the library of C++ is loaded.

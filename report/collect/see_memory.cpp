@@ -95,7 +95,7 @@ Result<SeenProcess> see_process(const Request& request) {
   SeenProcess seen;
   seen.memory = HA_TRY(see_memory(*opened.process, {}, {}, running_threads(*opened.process), {}));
   seen.memory.objects_of = glibc::find_object_allocator(opened.modules);
-  fill_origin(*opened.process, opened.modules, seen.header);
+  fill_origin(opened, seen.header);
   seen.header.captured = moment_text(std::chrono::system_clock::now());
   return seen;
 }

@@ -83,6 +83,7 @@ struct Evidence {
   std::string source;  // for the next command: the pid or the file; empty: it cannot be read again
   bool is_live = false;
   std::string exe;
+  Attributes resource;  // as in the header of a snapshot
   std::string captured;
   std::optional<double> pause_ms;
 

@@ -178,6 +178,7 @@ bool explains_leaks(const std::vector<std::uint64_t>& words, const Snapshot& sna
 
 void add_heap(const Snapshot& snapshot, Evidence& evidence) {
   evidence.exe = snapshot.header.exe;
+  evidence.resource = snapshot.header.resource;
   evidence.captured = snapshot.header.captured;
   evidence.pause_ms = snapshot.header.pause_ms;
   for (const auto& heap : heap_accounts(snapshot)) {

@@ -214,6 +214,7 @@ const std::string& row_name(const Type& type, CountBy by) {
 CountTable count_objects(const Snapshot& snapshot, CountBy by) {
   CountTable table;
   table.pid = snapshot.header.pid;
+  table.resource = snapshot.header.resource;
   table.complete = snapshot.complete;
   table.reason = snapshot.reason;
   const Counts counts = count_by_type(snapshot);

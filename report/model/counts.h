@@ -58,6 +58,7 @@ struct HeapCount {
 
 struct CountTable {
   pid_t pid = 0;
+  Attributes resource;            // as in the header
   std::vector<CountRow> rows;     // no two with the same type and reachability
   std::uint64_t objects = 0;      // reachable ones, including those of dropped rows
   std::uint64_t bytes = 0;        // of these

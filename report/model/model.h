@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include "attach/base/attribute.h"
 #include "attach/base/flat_array.h"
 #include "report/model/heaps.h"
 #include "report/model/root_kinds.h"
@@ -220,6 +221,7 @@ struct Header {
   std::string host;
   std::string exe;
   std::string build_id;
+  Attributes resource;   // what the process publishes about itself: "service.name", …
   std::string started;   // RFC 3339, UTC
   std::string captured;  // RFC 3339, UTC, milliseconds
   std::string source;    // "freeze", "read", "clone", "routine", "core"

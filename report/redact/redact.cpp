@@ -1,5 +1,8 @@
 #include "report/redact/redact.h"
 
+#include <algorithm>
+#include <array>
+
 #include "report/model/collector_variable.h"
 #include "report/redact/library_names.h"
 #include "symbols/malloc/library_objects.h"
@@ -91,10 +94,24 @@ void redact_waits(snapshot::Fiber& fiber, const Placeholders& names) {
   fiber.of_thread = begin_of(fiber.of_thread, " ");
 }
 
+// Whether the name of an attribute is one of OpenTelemetry's own (its semantic conventions).
+bool is_of_convention(std::string_view name) {
+  constexpr std::array<std::string_view, 12> kBegins{
+      "service.", "deployment.", "telemetry.", "host.", "os.",  "process.",
+      "k8s.",     "container.",  "cloud.",     "faas.", "aws.", "device."};
+  return std::ranges::any_of(kBegins, [&](auto begin) { return name.starts_with(begin); });
+}
+
+void redact_attribute(Attribute& one, const Placeholders& names) {
+  one.value = names.of("value", one.value);
+  if (!is_of_convention(one.name)) one.name = names.of("attribute", one.name);
+}
+
 void redact_header(snapshot::Header& header, const Placeholders& names) {
   header.host = names.of("host", header.host);
   header.exe = names.of("program", header.exe);
   header.build_id = names.of_build_id(header.build_id);
+  for (Attribute& one : header.resource) redact_attribute(one, names);
   header.redacted = "full";
   // Findings are sentences. The names in them are in the records as well.
   for (std::string& finding : header.findings) finding = begin_of(finding, ":");

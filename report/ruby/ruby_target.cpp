@@ -149,12 +149,8 @@ Result<Taken> take_once(const RubyTarget& target, const Request& request) {
 
 void fill_header(const RubyTarget& target, const Taken& taken, snapshot::Snapshot& snapshot) {
   snapshot::Header& header = snapshot.header;
-  if (target.core) {
-    header.tool = "heapattach " HEAPATTACH_VERSION;
-    header.pid = target.pid();
-    header.exe = target.core->program();
-  } else {
-    snapshot::fill_origin(*target.process, target.modules, header);
+  snapshot::fill_origin(target, header);
+  if (target.process) {
     header.pause_ms = std::chrono::duration<double, std::milli>(taken.freeze.pause).count();
     for (const FrozenThread& thread : taken.freeze.threads) {
       snapshot::Thread& added = snapshot.threads.emplace_back();
@@ -216,6 +212,7 @@ Result<void> examine_ruby(const Request& request, bool from_outside, snapshot::E
       snapshot::estimate_pause(*target.process, facts.heap_bytes.value_or(0), longest);
   facts.freeze = pause.freeze + kStops;
   facts.clone = pause.clone + kStops;
+  snapshot::add_resource(target, found);
   found.modules = target.modules.all().size();
   for (const Module& module : target.modules.all()) {
     if (!module.symbols().empty()) ++found.modules_with_symbols;

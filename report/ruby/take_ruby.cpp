@@ -279,7 +279,7 @@ Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
     return is_of_dump ? reader.failure().value_or(answer.error()) : answer.error();
   }
   auto snapshot = HA_TRY(std::move(reader).result());
-  snapshot::fill_origin(*target.process, target.modules, snapshot.header);
+  snapshot::fill_origin(target, snapshot.header);
   fill_header(target.ruby, *answer, snapshot);
   snapshot.header.captured = snapshot::moment_text(captured);
   options.request.note(fmt::format(

@@ -45,6 +45,7 @@ class Saved {
     const snapshot::Header& header = snapshot_.header;
     report_.pid = header.pid;
     report_.exe = header.exe;
+    report_.resource = header.resource;
     report_.saved = SavedFacts{header.captured};
     if (header.pause_ms) {
       report_.pause = std::chrono::nanoseconds(static_cast<std::int64_t>(*header.pause_ms * 1e6));

@@ -118,6 +118,7 @@ struct SavedFacts {
 struct StackReport {
   pid_t pid = 0;
   std::string exe;
+  Attributes resource;  // as in the header of a snapshot
   std::chrono::nanoseconds pause{};
   // For a core file, which lacks the kernel's data about threads: states, wait channels and times;
   // and what descriptors are, and the time of day.

@@ -62,6 +62,7 @@ Scene scene_of(const StackTarget& target, const HeldStacks& held, const unwind::
 
 void add_header(const StackTarget& target, StackReport& report) {
   report.pid = target.pid();
+  report.resource = target.resource;
   if (target.core) {
     report.exe = target.core->program();
     report.core = CoreFacts{target.core->signal(), target.core->signal_thread()};

@@ -184,6 +184,7 @@ class Tracing {
     if (const Module* program = target.modules.main_program()) {
       header.build_id = program->build_id();
     }
+    header.resource = target.resource;
     header.every = std::max<std::uint64_t>(1, options_.every);
     if (prepared_.traces_collector) header.heaps.emplace_back(boehm::kHeapKind.key);
     if (prepared_.traces_malloc) header.heaps.emplace_back(glibc::kHeapKind.key);

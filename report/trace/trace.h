@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include "attach/base/attribute.h"
 #include "report/trace/event_log.h"
 
 // A recording of which code allocated what. This model connects the recorder (take_trace.h), the
@@ -66,6 +67,7 @@ struct Header {
   std::string host;
   std::string exe;
   std::string build_id;
+  Attributes resource;      // as in the header of a snapshot
   std::uint64_t every = 1;  // bytes allocated between two samples, on average; 1: all are recorded
   std::string started;      // RFC 3339, UTC, milliseconds: when the trace began
   std::uint64_t duration_ns = 0;

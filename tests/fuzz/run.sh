@@ -7,7 +7,7 @@ set -euo pipefail
 [[ $# -ge 3 ]] || { sed -n 2p "$0" >&2; exit 2; }
 build=$(realpath "$1") out=$2 seconds=$3
 shift 3
-readers=(code_names core dump dwarf elf evaluator model_bytes proc ruby snapshot split stack_bytes trace type_info)
+readers=(code_names core dump dwarf elf evaluator model_bytes proc process_context ruby snapshot split stack_bytes trace type_info)
 
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 # being traced forbids looking for leaks
 rm -rf "$out"

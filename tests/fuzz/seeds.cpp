@@ -16,6 +16,7 @@
 #include "symbols/types/model_bytes.h"
 #include "symbols/unwind/stack_bytes.h"
 #include "tests/fuzz/split_input.h"
+#include "tests/support/context_message.h"
 #include "tests/support/core_builder.h"
 
 // fuzz_seeds INPUTS OUTPUT: makes the folders OUTPUT/<reader> that the fuzzers start from, out of
@@ -190,9 +191,23 @@ void write_dumps(const files::path& output) {
                                      0x7f0000002000, 32 | kAtomic, 1, 0x400000004, 5, 6, kEnd}));
 }
 
+// A payload, and a header with one.
+void write_process_contexts(const files::path& output) {
+  using namespace context;
+  const std::string resource =
+      field(1, attribute("service.name", "shop")) +
+      field(1, field(1, "tags") + field(2, field(5, field(1, number(3, 7)))));
+  const std::string payload = field(1, resource) + field(2, attribute("thread.key", "x"));
+  const std::uint64_t version_and_size = 2 | std::uint64_t{payload.size()} << 32U;
+  write_text(output / "process_context" / "payload", payload);
+  write_text(output / "process_context" / "header",
+             "OTEL_CTX" + CoreBuilder::words({version_and_size, 1, 32}) + payload);
+}
+
 void write_other_seeds(const files::path& output) {
   write_cores(output);
   write_dumps(output);
+  write_process_contexts(output);
   std::size_t number = 0;
   for (const std::string_view text : kTypeInfo) {
     write(output / "type_info" / fmt::format("{}", number++), std::as_bytes(std::span(text)));

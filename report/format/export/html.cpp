@@ -56,6 +56,7 @@ void put_process(HtmlJson& json, const Snapshot& snapshot) {
   json.number("pid", header.pid);
   json.text("exe", header.exe);
   json.text("host", header.host);
+  json.attributes_unless_empty("resource", header.resource);
   json.text("captured", header.captured);
   json.text("source", header.source);
   if (header.pause_ms) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/base/attribute.h"
 #include "report/format/export/stream.h"
 #include "report/text/json_text.h"
 #include "report/text/terminal_text.h"
@@ -69,6 +70,18 @@ class HtmlJson {
   void number(std::string_view name, Number value) {
     key(name);
     number(value);
+  }
+  // A list of pairs, since the names are not our own.
+  void attributes_unless_empty(std::string_view name, const Attributes& attributes) {
+    if (attributes.empty()) return;
+    open(name, '[');
+    for (const Attribute& one : attributes) {
+      open('[');
+      text(one.name);
+      text(one.value);
+      close(']');
+    }
+    close(']');
   }
   void boolean(std::string_view name, bool value) {
     key(name);

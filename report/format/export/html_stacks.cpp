@@ -308,6 +308,7 @@ void put_process(HtmlJson& json, const StackReport& report) {
   json.open("process", '{');
   json.number("pid", report.pid);
   json.text("exe", report.exe);
+  json.attributes_unless_empty("resource", report.resource);
   json.text("how", words_for_source(report));
   json.close('}');
 }

@@ -137,6 +137,7 @@ void put_process(HtmlJson& json, const trace::Header& header) {
   json.number("pid", header.pid);
   json.text("exe", header.exe);
   json.text("host", header.host);
+  json.attributes_unless_empty("resource", header.resource);
   json.text("captured", header.started);
   json.text("source", "trace");
   json.close('}');

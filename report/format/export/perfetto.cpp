@@ -281,7 +281,8 @@ void put_stacks(ExportStream& out, const Moment& moment, const Snapshot& snapsho
 Result<void> write_perfetto(const Snapshot& snapshot, Sink& sink, const ExportOptions& options) {
   ExportStream out(sink, options);
   const snapshot::Header& header = snapshot.header;
-  const Moment moment = moment_of(header.pid, header.exe, header.captured);
+  Moment moment = moment_of(header.pid, header.exe, header.captured);
+  moment.resource = &header.resource;
   ProtobufMessage threads;
   for (const snapshot::Thread& thread : snapshot.threads) {
     threads.message(2, thread_message(thread.tid, header.pid, thread.name));

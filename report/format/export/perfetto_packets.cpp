@@ -87,6 +87,21 @@ ProtobufMessage thread_message(pid_t tid, pid_t pid, std::string_view name) {
   return thread;
 }
 
+// The attributes of the process, "service.name=shop", as labels of its track.
+void put_labels(ExportStream& out, const Moment& moment) {
+  if (moment.resource == nullptr || moment.resource->empty()) return;
+  ProtobufMessage process;
+  process.number(1, static_cast<std::uint64_t>(moment.pid));
+  process.bytes(6, terminal_text(moment.exe));
+  for (const Attribute& one : *moment.resource) {
+    process.bytes(8, terminal_text(fmt::format("{}={}", one.name, one.value)));
+  }
+  ProtobufMessage track;
+  track.number(1, moment.sequence);
+  track.message(3, process);
+  put_packet(out, moment, kTrackDescriptor, track);
+}
+
 // All clocks show the time of day, so that moments of several files are on one time axis.
 void put_start(ExportStream& out, const Moment& moment, ProtobufMessage threads) {
   constexpr std::uint64_t kTimeOfDay = 1;
@@ -108,6 +123,7 @@ void put_start(ExportStream& out, const Moment& moment, ProtobufMessage threads)
   tree.message(1, process);
   tree.append(threads);
   put_packet(out, moment, kProcessTree, tree);
+  put_labels(out, moment);
 }
 
 std::uint64_t Callstacks::text(std::uint32_t field,

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include "attach/base/attribute.h"
 #include "report/format/export/protobuf.h"
 
 // The packets of a Perfetto trace, which perfetto.cpp explains: what is the same for a heap, for
@@ -17,8 +18,9 @@ namespace heapattach::perfetto {
 struct Moment {
   pid_t pid = 0;
   std::string_view exe;
-  std::uint64_t time_ns = 0;   // since 1970
-  std::uint32_t sequence = 1;  // tells the packets of several files apart
+  const Attributes* resource = nullptr;  // null: none is known
+  std::uint64_t time_ns = 0;             // since 1970
+  std::uint32_t sequence = 1;            // tells the packets of several files apart
 };
 
 // `captured` is a time in the format of a snapshot's header.
@@ -30,6 +32,7 @@ enum Field : std::uint32_t {
   kClockSnapshot = 6,
   kProfilePacket = 37,
   kHeapGraph = 56,
+  kTrackDescriptor = 60,
   kPerfSample = 66,
   kStackSample = 135,
 };
@@ -44,7 +47,7 @@ void put_packet(ExportStream& out,
                 const ProtobufMessage& message,
                 Names names = Names::None);
 
-// Writes the clocks and the name of the process.
+// Writes the clocks, the name of the process, and its labels.
 void put_start(ExportStream& out, const Moment& moment, ProtobufMessage threads = {});
 
 // The message of a thread in put_start().

@@ -18,6 +18,7 @@
 #include "report/format/export/pprof_fields.h"
 #include "report/format/export/type_tree.h"
 #include "report/format/export/unix_time.h"
+#include "report/text/terminal_text.h"
 
 namespace heapattach {
 
@@ -25,7 +26,8 @@ namespace {
 
 using namespace pprof;
 
-// The string table: fixed ones, then those about this snapshot, then the frames.
+// The string table: fixed ones, then those about this snapshot, the frames, and the names and
+// values of the attributes of the process, which are labels of each sample.
 enum String : std::uint32_t {
   kEmpty,
   kObjects,
@@ -76,7 +78,8 @@ void put_label(ProtobufMessage& sample, std::uint32_t key, std::uint64_t text) {
 }
 
 // A location and a function share the number of their frame.
-void put_samples(ExportStream& out, const TypeTree& tree) {
+void put_samples(ExportStream& out, const TypeTree& tree, const Attributes& resource) {
+  const std::uint64_t first_attribute = kFirstFrame + tree.frames.size();
   for (TypeTree::NodeIndex node = 1; node < tree.nodes.size() && !out.has_failed(); ++node) {
     const TypeTree::Node& counted = tree.nodes[node];
     if (counted.objects == 0) continue;
@@ -94,6 +97,10 @@ void put_samples(ExportStream& out, const TypeTree& tree) {
     sample.message(2, values);
     put_label(sample, kType, kFirstFrame + std::uint64_t{counted.frame});
     put_label(sample, kRoot, kFirstFrame + std::uint64_t{outermost});
+    for (std::size_t i = 0; i < resource.size(); ++i) {
+      const auto key = static_cast<std::uint32_t>(first_attribute + 2 * i);
+      put_label(sample, key, key + std::uint64_t{1});
+    }
     put_message(out, kSample, sample);
   }
 }
@@ -132,6 +139,12 @@ void put_strings(ExportStream& out, const snapshot::Snapshot& snapshot, const Ty
     string.bytes(kStringTable, frame);
     out.put(string.text());
   }
+  ProtobufMessage attributes;
+  for (const Attribute& one : snapshot.header.resource) {
+    attributes.bytes(kStringTable, terminal_text(one.name));
+    attributes.bytes(kStringTable, terminal_text(one.value));
+  }
+  out.put(attributes.text());
 }
 
 }  // namespace
@@ -142,7 +155,7 @@ Result<void> write_pprof(const snapshot::Snapshot& snapshot,
   const TypeTree tree = make_type_tree(snapshot);
   ExportStream out(sink, options, true);
   put_head(out, snapshot);
-  put_samples(out, tree);
+  put_samples(out, tree, snapshot.header.resource);
   put_frames(out, tree);
   put_strings(out, snapshot, tree);
   return out.finish();

@@ -33,7 +33,9 @@ class Writer {
         out_(out),
         options_(options),
         places_(trace, options.frames),
-        moment_(moment_of(trace.header.pid, trace.header.exe, trace.header.started)) {}
+        moment_(moment_of(trace.header.pid, trace.header.exe, trace.header.started)) {
+    moment_.resource = &trace.header.resource;
+  }
 
   Result<void> put() {
     put_start(out_, moment_);

@@ -16,6 +16,7 @@
 #include "report/format/export/pprof_fields.h"
 #include "report/format/export/trace_exports.h"
 #include "report/format/export/unix_time.h"
+#include "report/text/terminal_text.h"
 
 namespace heapattach {
 
@@ -102,6 +103,9 @@ class Profile {
     sample.message(1, locations_of(cell.stack));
     sample.message(2, values);
     put_label(sample, "type", type_name(trace_, cell.type));
+    for (const Attribute& one : trace_.header.resource) {
+      put_label(sample, terminal_text(one.name), terminal_text(one.value));
+    }
     if (cell.thread != trace::kNone) put_label(sample, "thread", thread_name(trace_, cell.thread));
     if (cell.fiber != trace::kNone) put_label(sample, "fiber", fiber_name(trace_, cell.fiber));
     put_message(out_, kSample, sample);

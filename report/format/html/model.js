@@ -115,3 +115,7 @@ function waysTo(name) {
 
 /** Identifies a process at a glance: the file of its program, without its folder. */
 const programName = (report.process.exe || '').split('/').pop() || 'process';
+
+/** What the process publishes about itself, as pairs of names and values. */
+const resource = report.process.resource || [];
+const serviceName = (resource.find(([name]) => name === 'service.name') || [])[1];

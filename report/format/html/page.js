@@ -120,8 +120,9 @@ function fillHead() {
   const how = {freeze: 'frozen and copied', clone: 'read from a clone', read: 'read while it ran',
     routine: 'dumped by itself', core: 'from a core file', trace: 'traced'}[process.source] || process.source;
   const pause = process.pause_ms === undefined ? '' : `, stopped for ${process.pause_ms.toFixed(1)} ms`;
-  byId('origin').textContent = [process.exe, process.host, timeText(process.captured), how && `${how}${pause}`, process.how, process.collector]
+  byId('origin').textContent = [process.exe, serviceName && `service ${serviceName}`, process.host, timeText(process.captured), how && `${how}${pause}`, process.how, process.collector]
     .filter(Boolean).map((text) => brief(text)).join('  ·  ');
+  byId('origin').title = resource.map(([name, value]) => `${name}: ${value}`).join('\n');
   const cards = [...(report.difference ? growthCards() : []), ...(hasHeap ? heapCards() : []), ...(traced ? traceCards() : [])];
   byId('totals').append(...cards);
   // For a narrow screen: two lines of about the same length.

@@ -6,7 +6,9 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "attach/base/attribute.h"
 #include "report/model/frame_words.h"
 #include "symbols/text/json_cursor.h"
 
@@ -34,6 +36,14 @@ inline bool read_boolean(JsonCursor& json, std::optional<bool>& out) {
 
 inline bool read_address(JsonCursor& json, std::optional<std::uint64_t>& out) {
   return json.address(out.emplace());
+}
+
+// An object whose values are texts; others are left out.
+inline bool read_attributes(JsonCursor& json, Attributes& out) {
+  return json.object([&](std::string_view name) {
+    if (!json.is_string()) return json.skip();
+    return json.string(out.emplace_back(Attribute{std::string(name), {}}).value);
+  });
 }
 
 // One of a table's words. A word that this build does not know leaves `out` unchanged.

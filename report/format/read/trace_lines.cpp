@@ -79,6 +79,7 @@ bool read_header_text(JsonCursor& json, std::string_view key, trace::Header& out
   if (key == "host") return json.string(out.host);
   if (key == "exe") return json.string(out.exe);
   if (key == "build_id") return json.string(out.build_id);
+  if (key == "resource") return read_attributes(json, out.resource);
   if (key == "started") return json.string(out.started);
   if (key == "heaps") return read_texts(json, out.heaps);
   if (key == "entries") return read_texts(json, out.entries);

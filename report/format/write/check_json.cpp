@@ -28,6 +28,7 @@
 
 #include <fmt/format.h>
 
+#include "report/format/write/json_record.h"
 #include "report/format/write/text_reports.h"
 #include "report/text/json_text.h"
 
@@ -111,6 +112,14 @@ std::string format_check_json(const snapshot::Examination& found) {
   std::string out = fmt::format("{{\"version\":1,\"pid\":{},\"ok\":{},\"exe\":", found.pid,
                                 !found.refusal.has_value());
   append_json_string(out, found.exe);
+  if (!found.resource.empty()) {
+    out += ",\"resource\":";
+    append_attributes(out, found.resource);
+  }
+  if (!found.no_resource.empty()) {
+    out += ",\"no_resource\":";
+    append_json_string(out, found.no_resource);
+  }
   fmt::format_to(std::back_inserter(out), ",\"user\":{},\"threads\":{},\"thread_states\":{{",
                  found.user, found.threads);
   for (const auto& row : found.states) {

@@ -18,6 +18,17 @@ void line(std::string& out, std::string_view subject, std::string_view text) {
   fmt::format_to(std::back_inserter(out), "{:<11} {}\n", subject, terminal_text(text));
 }
 
+// "shop; service.version 1.2, host.name a": its name, if there is one, and the rest.
+std::string service_text(const Attributes& resource) {
+  std::vector<std::string> rest;
+  for (const Attribute& one : resource) {
+    if (one.name != "service.name") rest.push_back(fmt::format("{} {}", one.name, one.value));
+  }
+  std::string text(value_of(resource, "service.name"));
+  if (!text.empty() && !rest.empty()) text += "; ";
+  return text + fmt::format("{}", fmt::join(rest, ", "));
+}
+
 std::string threads_text(const snapshot::Examination& found) {
   std::string text = fmt::format("{}", found.threads);
   for (const auto& row : found.states) {
@@ -117,6 +128,8 @@ std::string_view refusal_text(const snapshot::Examination& found) {
 std::string format_check_table(const snapshot::Examination& found) {
   std::string out;
   line(out, "process", fmt::format("{} {}, user {}", found.pid, found.exe, found.user));
+  if (!found.resource.empty()) line(out, "service", service_text(found.resource));
+  if (!found.no_resource.empty()) line(out, "service", "unknown: " + found.no_resource);
   line(out, "threads", threads_text(found));
   if (found.modules > 0) {
     line(out, "symbols",

@@ -41,6 +41,7 @@ std::string format_count_json(const snapshot::CountTable& table) {
   JsonRecord record;
   record.number("version", 1);
   record.number("pid", table.pid);
+  record.attributes_unless_empty("resource", table.resource);
   record.number("objects", table.objects);
   record.number("bytes", table.bytes);
   record.number("heap_bytes", table.heap_bytes);

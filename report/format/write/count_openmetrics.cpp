@@ -11,6 +11,15 @@
 // and \n escaped; names are made safe to show first, so that none has a line end. --all gives a
 // type two samples, and `reachable` tells them apart. If there are several heaps, each has gauges
 // with the label `heap`, "gc" or "malloc"; the others are the sums.
+//
+// If the process says which service it is (OpenTelemetry's process context), each sample has the
+// labels that identify a service, and `heapattach_resource_info` has all that it says, as in
+// OpenTelemetry's rules for Prometheus: names get underscores, and a name that another one has
+// then, too, is left out.
+
+#include <algorithm>
+#include <array>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -30,14 +39,57 @@ std::string metric_label(std::string_view text) {
 
 namespace {
 
+constexpr std::array<std::string_view, 3> kIdentity{"service.name", "service.namespace",
+                                                    "service.instance.id"};
+
+std::string label_name(std::string_view name) {
+  std::string label;
+  for (const char letter : name) {
+    const bool is_digit = letter >= '0' && letter <= '9';
+    const bool is_letter = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+    if (is_digit && label.empty()) label += '_';
+    label += is_digit || is_letter ? letter : '_';
+  }
+  return label;
+}
+
+// The labels that all samples of a process have.
+class ProcessLabels {
+ public:
+  explicit ProcessLabels(const snapshot::CountTable& table)
+      : common_(fmt::format("pid=\"{}\"", table.pid)), all_(common_) {
+    for (const Attribute& one : table.resource) {
+      std::string name = label_name(one.name);
+      const std::string text = fmt::format(",{}=\"{}\"", name, metric_label(one.value));
+      if (!known_.insert(std::move(name)).second) continue;
+      all_ += text;
+      if (std::ranges::find(kIdentity, one.name) != kIdentity.end()) common_ += text;
+    }
+  }
+
+  [[nodiscard]] const std::string& common() const { return common_; }
+  [[nodiscard]] const std::string& all() const { return all_; }
+
+ private:
+  std::set<std::string> known_{"pid"};
+  std::string common_;
+  std::string all_;
+};
+
 class Exposition {
  public:
-  explicit Exposition(const snapshot::CountTable& table) : table_(table) {}
+  explicit Exposition(const snapshot::CountTable& table) : table_(table), labels_(table) {}
+
+  void add_resource() {
+    if (table_.resource.empty()) return;
+    begin("resource_info", "1 for a process that says which service it is; its labels say it.");
+    text_ += fmt::format("heapattach_resource_info{{{}}} 1\n", labels_.all());
+  }
 
   // Adds one number of the whole heap.
   void add(std::string_view name, std::string_view help, std::uint64_t value) {
     begin(name, help);
-    text_ += fmt::format("heapattach_{}{{pid=\"{}\"}} {}\n", name, table_.pid, value);
+    text_ += fmt::format("heapattach_{}{{{}}} {}\n", name, labels_.common(), value);
   }
 
   // Adds the number of each row in a column; none for a row without a value there.
@@ -50,8 +102,8 @@ class Exposition {
       const auto* const number = std::get_if<std::uint64_t>(&value);
       if (number == nullptr) continue;
       const snapshot::CountRow& row = table_.rows[i];
-      text_ += fmt::format("heapattach_{}{{pid=\"{}\",type=\"{}\",reachable=\"{}\"}} {}\n", name,
-                           table_.pid, metric_label(row.type), row.is_reachable, *number);
+      text_ += fmt::format("heapattach_{}{{{},type=\"{}\",reachable=\"{}\"}} {}\n", name,
+                           labels_.common(), metric_label(row.type), row.is_reachable, *number);
     }
   }
 
@@ -63,7 +115,7 @@ class Exposition {
     for (const snapshot::HeapCount& heap : table_.heaps) {
       const std::optional<std::uint64_t> number = number_of(heap);
       if (!number) continue;
-      text_ += fmt::format("heapattach_{}{{pid=\"{}\",heap=\"{}\"}} {}\n", name, table_.pid,
+      text_ += fmt::format("heapattach_{}{{{},heap=\"{}\"}} {}\n", name, labels_.common(),
                            heap.kind->key, *number);
     }
   }
@@ -78,6 +130,7 @@ class Exposition {
   }
 
   const snapshot::CountTable& table_;
+  ProcessLabels labels_;
   std::string text_;
 };
 
@@ -86,6 +139,7 @@ class Exposition {
 std::string format_count_openmetrics(const snapshot::CountTable& table) {
   using Number = std::optional<std::uint64_t>;
   Exposition out(table);
+  out.add_resource();
   const Grid grid = count_grid(table);
   for (std::size_t i = 0; i < grid.columns.size(); ++i) {
     if (!grid.columns[i].gauge.empty()) out.add_rows(grid, i);

@@ -51,6 +51,7 @@ std::string format_diagnosis_json(const DiagnosisReport& report) {
   record.text("report", "diagnose");
   record.number("pid", report.evidence.pid);
   record.text_unless_empty("exe", report.evidence.exe);
+  record.attributes_unless_empty("resource", report.evidence.resource);
   record.text_unless_empty("captured", report.evidence.captured);
   if (report.evidence.pause_ms) {
     record.raw("pause_ms", fmt::format("{:.3f}", *report.evidence.pause_ms));

@@ -22,6 +22,7 @@ struct GrowthSource {
   std::string captured;
   std::uint64_t objects = 0;  // reachable ones
   std::uint64_t bytes = 0;
+  Attributes resource{};  // as in the header
 };
 
 struct GrowthReport {

@@ -32,6 +32,7 @@ JsonRecord source_record(const GrowthSource& source) {
   record.text("source", source.name);
   if (source.pid != 0) record.number("pid", source.pid);
   record.text_unless_empty("exe", source.exe);
+  record.attributes_unless_empty("resource", source.resource);
   record.text_unless_empty("captured", source.captured);
   record.number("objects", source.objects);
   record.number("bytes", source.bytes);

@@ -85,6 +85,7 @@ JsonRecord header_record(const Snapshot& snapshot) {
   record.text_unless_empty("host", header.host);
   record.text_unless_empty("exe", header.exe);
   record.text_unless_empty("build_id", header.build_id);
+  record.attributes_unless_empty("resource", header.resource);
   record.text_unless_empty("started", header.started);
   record.text_unless_empty("captured", header.captured);
   record.text_unless_empty("source", header.source);

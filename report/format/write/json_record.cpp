@@ -9,6 +9,19 @@
 
 namespace heapattach {
 
+bool append_attributes(std::string& out, const Attributes& attributes) {
+  bool is_lossy = false;
+  out += '{';
+  for (const Attribute& one : attributes) {
+    if (&one != &attributes.front()) out += ',';
+    is_lossy |= append_json_string(out, one.name);
+    out += ':';
+    is_lossy |= append_json_string(out, one.value);
+  }
+  out += '}';
+  return is_lossy;
+}
+
 void JsonRecord::comma() {
   if (!members_.empty() && members_.back() != '[') members_ += ',';
 }
@@ -44,6 +57,12 @@ void JsonRecord::address(std::string_view name, std::uint64_t value) {
 void JsonRecord::object(std::string_view name, JsonRecord value) {
   key(name);
   members_ += std::move(value).braced();
+}
+
+void JsonRecord::attributes_unless_empty(std::string_view name, const Attributes& attributes) {
+  if (attributes.empty()) return;
+  key(name);
+  is_lossy_ |= append_attributes(members_, attributes);
 }
 
 void JsonRecord::open_list(std::string_view name) {

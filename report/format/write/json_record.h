@@ -6,7 +6,12 @@
 #include <string>
 #include <string_view>
 
+#include "attach/base/attribute.h"
+
 namespace heapattach {
+
+// Appends an object whose keys are the names. Returns whether a text was changed.
+bool append_attributes(std::string& out, const Attributes& attributes);
 
 // Builds one line of JSON, with keys in the order in which they are added. If any text in it was
 // changed or cut, the record ends with "lossy":true. Keys are our own and need no escaping.
@@ -28,6 +33,7 @@ class JsonRecord {
   void boolean(std::string_view key, std::optional<bool> value);
   void address(std::string_view key, std::uint64_t value);
   void object(std::string_view key, JsonRecord value);
+  void attributes_unless_empty(std::string_view key, const Attributes& attributes);
   // Adds `json` unchanged.
   void raw(std::string_view key, std::string_view json);
 

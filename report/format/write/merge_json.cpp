@@ -39,6 +39,7 @@ JsonRecord snapshot_record(const MergedSnapshot& one) {
   }
   record.number("pid", one.pid);
   record.text_unless_empty("exe", one.exe);
+  record.attributes_unless_empty("resource", one.resource);
   record.text_unless_empty("host", one.host);
   record.text_unless_empty("captured", one.captured);
   record.number("objects", one.objects);

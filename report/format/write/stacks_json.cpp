@@ -193,6 +193,7 @@ std::string format_stacks_json(const StackReport& report) {
   record.number("version", 1);
   record.number("pid", report.pid);
   record.text_unless_empty("exe", report.exe);
+  record.attributes_unless_empty("resource", report.resource);
   if (report.saved) record.text("snapshot", report.saved->captured);
   if (report.core) {
     JsonRecord core;

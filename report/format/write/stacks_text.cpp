@@ -230,7 +230,9 @@ void add_waits(const StackReport& report, const FiberGroup& group, Text& text) {
 std::string format_stacks_text(const StackReport& report, const TextStyle& style) {
   Text text(style);
   for (const stacks::Statement& finding : report.findings) text.line(finding.text, kRed);
-  std::string head = fmt::format("process {} {}: {}", report.pid, report.exe,
+  const std::string_view service = value_of(report.resource, "service.name");
+  std::string head = fmt::format("process {} {}{}{}: {}", report.pid, report.exe,
+                                 service.empty() ? "" : ", service ", service,
                                  plural(report.threads.size(), "thread"));
   if (!report.fibers.empty()) head += ", " + plural(report.fibers.size(), "fiber");
   text.line(head + ", " + words_for_source(report));

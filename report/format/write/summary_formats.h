@@ -13,6 +13,7 @@ namespace heapattach {
 struct SummaryReport {
   pid_t pid = 0;
   std::string exe;
+  Attributes resource;  // as in the header of a snapshot
   std::string captured;
   snapshot::MemorySummary summary;
   std::string tip;        // how to see more, for people; may be empty

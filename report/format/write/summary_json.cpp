@@ -58,6 +58,7 @@ std::string format_summary_json(const SummaryReport& report) {
   record.text("report", "summary");
   record.number("pid", report.pid);
   record.text_unless_empty("exe", report.exe);
+  record.attributes_unless_empty("resource", report.resource);
   record.text_unless_empty("captured", report.captured);
   if (report.summary.memory) add_memory(*report.summary.memory, record);
   const auto& heaps = report.summary.heaps;

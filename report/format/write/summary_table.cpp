@@ -82,7 +82,9 @@ std::string heap_table(const snapshot::HeapAccount& heap, const TextStyle& style
 }  // namespace
 
 std::string format_summary_table(const SummaryReport& report, const TextStyle& style) {
-  std::string out = fmt::format("process {}, {}, {}\n\n", report.pid, terminal_text(report.exe),
+  const std::string service(value_of(report.resource, "service.name"));
+  std::string out = fmt::format("process {}, {}, {}{}\n\n", report.pid, terminal_text(report.exe),
+                                service.empty() ? "" : "service " + terminal_text(service) + ", ",
                                 terminal_text(report.captured));
   if (report.summary.memory) {
     out += memory_table(report.summary, style);

@@ -27,6 +27,7 @@ JsonRecord header_record(const trace::Header& header) {
   record.text_unless_empty("host", header.host);
   record.text_unless_empty("exe", header.exe);
   record.text_unless_empty("build_id", header.build_id);
+  record.attributes_unless_empty("resource", header.resource);
   record.number("every", header.every);
   record.text_unless_empty("started", header.started);
   record.number("duration_ns", header.duration_ns);

@@ -69,6 +69,7 @@ Snapshot secret_snapshot() {
   build.snapshot.header.remarks = {"1 fiber waits for SecretShop::LOCK"};
   build.snapshot.header.host = "secret-host";
   build.snapshot.header.exe = "/srv/secret";
+  build.snapshot.header.resource = {{"service.name", "secret"}, {"secret.team", "a"}};
   build.snapshot.header.build_id = "3317f6a05ec7e7";
   build.snapshot.header.runtime = "crystal";
   ValuePiece piece;
@@ -105,6 +106,8 @@ TEST_CASE("a redacted snapshot has none of the program's names in any format") {
   CHECK(lines.find("\"symbol\":\"main_arena\",\"module\":\"libc.so.6\"") != std::string::npos);
   CHECK(lines.find("\"function\":\"read\",\"file\":\"read.c\",\"line\":26") != std::string::npos);
   CHECK(lines.find("\"line\":7") != std::string::npos);
+  CHECK(lines.find("\"resource\":{\"service.name\":\"value-") != std::string::npos);
+  CHECK(lines.find("\"attribute-") != std::string::npos);
   CHECK(lines.find("\"findings\":[\"deadlock\"]") != std::string::npos);
   CHECK(lines.find("\"waits\":{\"call\":\"openat\"") != std::string::npos);
   CHECK(lines.find("\"type\":\"Channel(Type-") != std::string::npos);

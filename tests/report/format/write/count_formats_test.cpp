@@ -221,6 +221,30 @@ TEST_CASE("OpenMetrics has a gauge for each number, and escapes what labels may 
         "# EOF\n");
 }
 
+TEST_CASE("OpenMetrics has the identity of a service in each sample, and the rest in one") {
+  CountTable table = sample();
+  table.pid = 7;
+  table.resource = {{"service.name", "sh\"op"},
+                    {"service.instance.id", "a-1"},
+                    {"host.name", "web"},
+                    {"host_name", "another"},
+                    {"pid", "8"},
+                    {"1st", "x"}};
+  const std::string text = format_count_openmetrics(table);
+  CAPTURE(text);
+  CHECK(text.starts_with(
+      "# TYPE heapattach_resource_info gauge\n"
+      "# HELP heapattach_resource_info 1 for a process that says which service it is; its labels "
+      "say it.\nheapattach_resource_info{pid=\"7\",service_name=\"sh\\\"op\","
+      "service_instance_id=\"a-1\",host_name=\"web\",_1st=\"x\"} 1\n"));
+  CHECK(text.find("\nheapattach_objects{pid=\"7\",service_name=\"sh\\\"op\","
+                  "service_instance_id=\"a-1\"} ") != std::string::npos);
+  CHECK(text.find("service_instance_id=\"a-1\",type=") != std::string::npos);
+  CHECK(format_count_json(table).find(
+            "\"resource\":{\"service.name\":\"sh\\\"op\",\"service.instance.id\":\"a-1\"") !=
+        std::string::npos);
+}
+
 TEST_CASE("OpenMetrics has the totals of each of two heaps") {
   CountTable table = sample();
   CHECK(format_count_openmetrics(table).find("heap=") == std::string::npos);
