@@ -141,6 +141,7 @@ class Installer {
         while_frozen(target_, freeze, [&](const FrozenView& view) { return (this->*work)(view); });
     if (!frozen) return frozen.error();
     made_.pause_ = std::max(made_.pause_, frozen->pause);
+    made_.stopped_ += frozen->pause;
     return {};
   }
 
@@ -398,7 +399,10 @@ Result<Removed> Installation::leave() {
   if (!is_in_) return Removed{};
   is_in_ = false;
   auto removed = remove(target_, control_, deadline_);
-  if (removed) pause_ = std::max(pause_, removed->pause);
+  if (removed) {
+    pause_ = std::max(pause_, removed->pause);
+    stopped_ += removed->stopped;
+  }
   debt_.reset();
   return removed;
 }

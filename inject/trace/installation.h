@@ -44,6 +44,8 @@ class Installation {
   [[nodiscard]] const std::vector<std::string>& entries() const { return entries_; }
   // The longest stop so far.
   [[nodiscard]] std::chrono::nanoseconds pause() const { return pause_; }
+  // All stops so far together.
+  [[nodiscard]] std::chrono::nanoseconds stopped() const { return stopped_; }
   // The word in which the tracer notes the number of the last collection that it saw.
   [[nodiscard]] RemoteAddr last_collection() const;
   // False if the process has ended or runs another program now.
@@ -77,6 +79,7 @@ class Installation {
   std::optional<Ring> ring_;
   std::vector<std::string> entries_;
   std::chrono::nanoseconds pause_{};
+  std::chrono::nanoseconds stopped_{};
   BlobHead head_{};
   std::optional<StackEnds> stacks_;
   std::optional<UntilRestored> debt_{std::in_place};

@@ -119,7 +119,7 @@ class Removal {
         }
       }
       HA_TRY(put_back(*remains.head));
-      if (!why_stays_.empty()) return std::optional(Removed{false, why_stays_, {}});
+      if (!why_stays_.empty()) return std::optional(Removed{false, why_stays_, {}, {}});
       if (!put_back_at_) put_back_at_ = Clock::now();
       const bool is_early = Clock::now() < *put_back_at_ + kGrace;
       if (is_early || HA_TRY(is_in_use(*remains.head))) return std::optional<Removed>();
@@ -128,7 +128,7 @@ class Removal {
     if (unmapped) return std::optional(Removed{});
     // All threads may be under a seccomp filter by now, which would kill them for our call.
     if (!is_refused(unmapped.error())) return unmapped.error();
-    return std::optional(Removed{false, unmapped.error().message(), {}});
+    return std::optional(Removed{false, unmapped.error().message(), {}, {}});
   }
 
   [[nodiscard]] const std::string& why_waits() const { return why_waits_; }
@@ -294,6 +294,7 @@ Result<Removed> remove(const Process& target,
   const auto until = end_of_patience(deadline);
   const NeededTime needed(kLeavePatience + 15s);
   std::chrono::nanoseconds pause{};
+  std::chrono::nanoseconds stopped{};
   std::string why;
   MemorySharers sharers(target);
   std::optional<Clock::time_point> put_back_at;
@@ -307,16 +308,20 @@ Result<Removed> remove(const Process& target,
       why = removal.why_waits();
       return {};
     });
-    if (frozen) pause = std::max(pause, frozen->pause);
+    if (frozen) {
+      pause = std::max(pause, frozen->pause);
+      stopped += frozen->pause;
+    }
     if (!frozen && (frozen.error().kind == ErrorKind::Gone || !target.is_alive())) {
       return Removed{};
     }
     if (!removed && Clock::now() >= until) {
       if (!frozen) return frozen.error();
-      removed = Removed{false, why, {}};
+      removed = Removed{false, why, {}, {}};
     }
     if (removed) {
       removed->pause = pause;
+      removed->stopped = stopped;
       return *std::move(removed);
     }
     auto next = Clock::now() + wait;

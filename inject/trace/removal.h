@@ -34,9 +34,10 @@ Remains find_remains(const Process& target, const MemoryMap& map, const MemoryRe
 
 // How a removal ended.
 struct Removed {
-  bool is_whole = true;              // nothing is left
-  std::string why;                   // why something is
-  std::chrono::nanoseconds pause{};  // the longest stop
+  bool is_whole = true;                // nothing is left
+  std::string why;                     // why something is
+  std::chrono::nanoseconds pause{};    // the longest stop
+  std::chrono::nanoseconds stopped{};  // all stops together
 };
 
 // Puts back the code of all entries and the handler, and unmaps the rest a tenth of a second later,

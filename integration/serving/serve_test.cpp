@@ -20,6 +20,8 @@ namespace heapattach {
 
 namespace {
 
+using std::chrono::seconds;
+
 constexpr int kObjects = 5000;
 
 // A target whose objects are known; a test without it is skipped.
@@ -36,6 +38,16 @@ bool has_program(const std::string& name) {
 std::int64_t kilobytes(pid_t pid, const std::string& key) {
   const std::string line = status_line(pid, key);
   return line.empty() ? 0 : std::stol(line);
+}
+
+// The parts of a tracer that a process has mapped.
+int mappings_of_recorder(pid_t pid) {
+  const std::string maps = read_text("/proc/" + std::to_string(pid) + "/maps");
+  int found = 0;
+  for (std::size_t at = 0; (at = maps.find("memfd:heapattach", at)) != std::string::npos; ++at) {
+    ++found;
+  }
+  return found;
 }
 
 }  // namespace
@@ -186,6 +198,73 @@ TEST_CASE("serve: slow and hostile clients do not keep others from their answers
   CHECK(server.get("/diagnose").status == 200);
   const HttpAnswer led = http_get(server.where(), "/", {"X: y"});
   CHECK(led.status == 200);
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+TEST_CASE("serve: allocations are recorded only with leave, for pprof, and shared") {
+  LiveTarget target("malloc_sites", {"1", "free"});
+  const std::string pid = std::to_string(target.pid());
+  {
+    Server closed({pid});
+    const HttpAnswer refused = closed.get("/debug/pprof/allocs?seconds=1");
+    CHECK(refused.status == 403);
+    CHECK(refused.body.find("--allow-trace") != std::string::npos);
+  }
+  CHECK(mappings_of_recorder(target.pid()) == 0);
+  Server server({"--allow-trace", "--heap", "malloc", pid});
+  const std::string path = "/debug/pprof/allocs?seconds=4&pid=" + pid;
+  // Two at once, and counts meanwhile.
+  const Fd first = connect_to_server(server.where());
+  const Fd second = connect_to_server(server.where());
+  send_request(first, path, {});
+  send_request(second, "/debug/pprof/allocs?seconds=2", {});
+  CHECK(eventually(seconds(30), [&] { return mappings_of_recorder(target.pid()) > 0; }));
+  CHECK(server.get("/stacks").status == 200);
+  CHECK(mappings_of_recorder(target.pid()) > 0);
+  const HttpAnswer one = read_answer(first, seconds(60));
+  const HttpAnswer other = read_answer(second, seconds(60));
+  CHECK(one.status == 200);
+  CHECK(one.headers.at("heapattach-status") == "0");
+  CHECK(one.body == other.body);
+  CHECK(eventually(seconds(30), [&] { return mappings_of_recorder(target.pid()) == 0; }));
+  const std::string metrics = server.get("/metrics").body;
+  CHECK(metric_value(metrics, "heapattach_captures_total{pid=\"" + pid + "\"}") == 3);
+  const double pause = metric_value(metrics, "heapattach_pause_seconds_total{pid=\"" + pid + "\"}");
+  CHECK(pause > 0);
+  CHECK(pause < 1.1);
+  CHECK(harm_done_to(target.pid()) == "");
+  if (!has_program("go")) return;
+  const TemporaryDirectory directory;
+  const std::string url = "http://localhost:" + server.where() + path;
+  const ToolRun top = run_in_shell(
+      "PPROF_TMPDIR=\"$2\" go tool pprof -timeout 80 -top -sample_index=alloc_space \"$1\"",
+      {url, directory.path()});
+  CAPTURE(top.errors);
+  CAPTURE(top.output);
+  CHECK(top.status == 0);
+  CHECK(top.output.find("Type: alloc_space") != std::string::npos);
+  CHECK(top.output.find("Duration: 4") != std::string::npos);
+  CHECK(top.output.find("make_") != std::string::npos);
+}
+
+TEST_CASE("serve: a recording ends when its clients are gone, and leaves nothing") {
+  LiveTarget target("malloc_sites", {"1", "free"});
+  Server server({"--allow-trace", "--heap", "malloc", std::to_string(target.pid())});
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    const Fd client = connect_to_server(server.where());
+    send_request(client, "/debug/pprof/allocs?seconds=60", {});
+    CHECK(eventually(seconds(30), [&] { return mappings_of_recorder(target.pid()) > 0; }));
+  }
+  CHECK(eventually(seconds(30), [&] { return mappings_of_recorder(target.pid()) == 0; }));
+  CHECK(std::chrono::steady_clock::now() - begin < seconds(55));
+  // So it does if the process that reads HTTP is gone.
+  const Fd client = connect_to_server(server.where());
+  send_request(client, "/debug/pprof/allocs?seconds=59", {});
+  CHECK(eventually(seconds(30), [&] { return mappings_of_recorder(target.pid()) > 0; }));
+  ::kill(server.front(), SIGKILL);
+  CHECK(eventually(seconds(30), [&] { return mappings_of_recorder(target.pid()) == 0; }));
+  CHECK(server.get("/debug/pprof/allocs?seconds=61").status == 400);
   CHECK(harm_done_to(target.pid()) == "");
 }
 

@@ -545,6 +545,12 @@ const std::array kOptions{
               .help = "stop each process for at most MS milliseconds per minute (default 1000)",
               .read = set<read_max_pause, &Options::serve, &Serve::pause_budget>,
               .reports = Reports{Report::Serve}},
+    OptionRow{.name = "allow-trace",
+              .group = Group::Serve,
+              .help = "answer /debug/pprof/allocs, too: code in the process records for up to a "
+                      "minute what allocates; see --trace",
+              .read = turn_on<&Options::serve, &Serve::allow_trace>,
+              .reports = Reports{Report::Serve}},
     OptionRow{.name = "max-bytes",
               .argument = "N",
               .group = Group::Serve,

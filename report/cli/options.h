@@ -97,6 +97,7 @@ struct ServeReportOptions {
   std::string listen = "127.0.0.1:9748";
   std::string token_file;                        // empty: no token
   std::chrono::milliseconds pause_budget{1000};  // per minute and process
+  bool allow_trace = false;                      // of allocations, by code in the processes
 };
 
 // The options of --watch --when, which waits for a moment and keeps what there is to see then.

@@ -200,7 +200,8 @@ const std::array kReports{
               .more =
                   "Answers /metrics, /diagnose, /stacks, /snapshot, /debug/pprof/heap, and / with "
                   "a list. No process is stopped for longer than --pause-budget per minute, "
-                  "nothing is written to a process, and no values are shown.",
+                  "and no values are shown. Nothing is written to a process, except with "
+                  "--allow-trace.",
               .examples = {"serve --name 'web-*'", "serve --listen /run/heapattach.sock 4711"},
               .needs = Needs::Process},
     ReportRow{.report = Report::List,

@@ -53,6 +53,7 @@ constexpr std::array kRecipes{
     Recipe{What::DiagnosisJson, Report::Diagnose, "json"},
     Recipe{What::Snapshot, Report::Snapshot, "jsonl", true},
     Recipe{What::Profile, Report::Snapshot, "pprof", true},
+    Recipe{What::Allocations, Report::Trace, "pprof", true},
 };
 
 const Recipe& recipe_for(What what) {
@@ -60,8 +61,12 @@ const Recipe& recipe_for(What what) {
                        [what](const Recipe& recipe) { return recipe.what == what; });
 }
 
-// Nothing over HTTP may run code in the process, write to it, or show values: every report freezes
-// the process, and a Ruby process is read from outside, as with an explicit --snapshot freeze.
+// A recording stops the process some times, briefly, to put its code there and to remove it.
+constexpr int kStopsOfRecording = 8;
+
+// Nothing over HTTP may show values, and nothing but a recording, which the operator has allowed,
+// may write to the process: every other report freezes it, and a Ruby process is read from outside,
+// as with an explicit --snapshot freeze.
 Options options_for(const Options& given, const serve::Capture& capture) {
   constexpr std::uint64_t kUsualTop = 50;  // keeps the number of series small
   const Recipe& recipe = recipe_for(capture.what);
@@ -77,6 +82,11 @@ Options options_for(const Options& given, const serve::Capture& capture) {
   one.given.push_back(find_option("snapshot"));
   if (!one.rows.top) one.rows.top = kUsualTop;
   one.max_pause = std::min(given.max_pause.value_or(kLongestFreeze), capture.longest_pause);
+  if (serve::is_recording(capture.what)) {
+    one.trace.length = capture.length;
+    one.trace.with_final_mark = false;  // it would stop the process once more
+    one.max_pause = std::max(std::chrono::milliseconds(1), *one.max_pause / kStopsOfRecording);
+  }
   one.quiet = true;
   one.verbose = false;
   one.colour = ColourChoice::Never;
@@ -98,6 +108,12 @@ Sources measured_sources(const std::function<void(std::chrono::nanoseconds)>& pa
   sources.stacks = [paused](const Options& options, const Deadline& deadline, Console& console) {
     auto taken = real_sources().stacks(options, deadline, console);
     if (taken) paused(taken->pause);
+    return taken;
+  };
+  sources.trace = [paused](const Options& options, const Deadline& deadline, Console& console,
+                           const std::function<void()>& before_leaving) {
+    auto taken = real_sources().trace(options, deadline, console, before_leaving);
+    if (taken) paused(taken->header.stopped);
     return taken;
   };
   sources.diagnosis = [pass_on](const Options& options, const Deadline& deadline,
@@ -135,6 +151,7 @@ ExitStatus run_serve(const Options& options, const Console::Settings& settings) 
   how.listen = options.serve.listen;
   how.token_file = options.serve.token_file;
   how.pause_budget = options.serve.pause_budget;
+  how.allows_recording = options.serve.allow_trace;
   if (options.most_bytes != 0) how.most_bytes = options.most_bytes;
   how.processes = [&options] { return served_processes(options); };
   how.run = [&](const serve::Capture& capture,

@@ -20,7 +20,17 @@ enum class What : std::uint8_t {
   DiagnosisJson,
   Snapshot,
   Profile,
+  Allocations,
 };
+
+// Whether it is recorded by code in the process, for which the operator must have given leave.
+[[nodiscard]] constexpr bool is_recording(What what) {
+  return what == What::Allocations;
+}
+
+// How long a recording is, unless ?seconds= says otherwise, and at most.
+inline constexpr std::chrono::seconds kUsualRecording{10};
+inline constexpr std::chrono::seconds kLongestRecording{60};
 
 // A page that shows one capture of one process.
 struct Page {
@@ -39,6 +49,8 @@ inline constexpr std::array kPages{
     Page{What::StacksJson, "/stacks", true, "application/json"},
     Page{What::Snapshot, "/snapshot", false, "application/gzip", "jsonl.gz", "snapshot"},
     Page{What::Profile, "/debug/pprof/heap", false, "application/octet-stream", "pb.gz", "profile"},
+    Page{What::Allocations, "/debug/pprof/allocs", false, "application/octet-stream", "pb.gz",
+         "allocations"},
 };
 
 // The exit statuses of heapattach (report/cli/exit_status.h) that make a difference here.
@@ -57,7 +69,9 @@ struct Capture {
   pid_t pid = 0;
   std::uint64_t started = 0;  // in ticks since boot: with the pid, it identifies the process
   std::chrono::milliseconds longest_pause{};  // more is not allowed
+  std::chrono::seconds length{};              // of a recording
 
+  // Whether both ask for the same; recordings may differ in length.
   [[nodiscard]] bool is_like(const Capture& other) const {
     return what == other.what && pid == other.pid && started == other.started;
   }

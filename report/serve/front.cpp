@@ -9,6 +9,7 @@
 #include "report/serve/front.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <list>
@@ -160,6 +161,7 @@ class Front {
       ::poll(waits, 2, longest_wait());
       take_answers();
       finish_late();
+      leave_gone();
       drop_done();
       MHD_run(daemon_);
       cut_off_late();
@@ -239,7 +241,9 @@ class Front {
       return refuse(connection, *refusal);
     }
     Route route;
-    if (const auto refusal = read_route(text, route)) return refuse(connection, *refusal);
+    if (const auto refusal = read_route(text, options_.admission, route)) {
+      return refuse(connection, *refusal);
+    }
     Gathering* const gathering = gathering_for(route);
     if (gathering == nullptr) {
       return refuse(connection, {503, "too many different requests are waiting\n"});
@@ -263,6 +267,7 @@ class Front {
     text.pid = parameter("pid");
     text.name = parameter("name");
     text.format = parameter("format");
+    text.seconds = parameter("seconds");
     text.accept = header("Accept");
     text.host = header("Host");
     text.authorization = header("Authorization");
@@ -320,6 +325,7 @@ class Front {
     message.asker = number;
     message.what = what;
     message.pid = pid;
+    message.seconds = gathering.route.length.count();
     if (!send(options_.wire, message)) is_over_ = true;
   }
 
@@ -380,7 +386,9 @@ class Front {
   }
 
   void finish_list(Gathering& gathering) {
-    finish(gathering, 200, text_response(list_page(*gathering.state), "text/html; charset=utf-8"));
+    finish(gathering, 200,
+           text_response(list_page(*gathering.state, options_.admission.allows_recording),
+                         "text/html; charset=utf-8"));
   }
 
   void finish_metrics(Gathering& gathering) {
@@ -448,6 +456,40 @@ class Front {
       } else {
         finish(gathering, {504, "there was no answer in time\n"});
       }
+    }
+  }
+
+  // A recording for which nobody waits any longer is ended. libmicrohttpd does not look at the
+  // sockets of suspended requests.
+  void leave_gone() {
+    for (Gathering& gathering : gatherings_) {
+      if (gathering.status != 0 || gathering.route.length == seconds(0)) continue;
+      const auto first_gone =
+          std::partition(gathering.suspended.begin(), gathering.suspended.end(),
+                         [this](MHD_Connection* connection) { return !is_closed(connection); });
+      const std::vector<MHD_Connection*> gone(first_gone, gathering.suspended.end());
+      gathering.suspended.erase(first_gone, gathering.suspended.end());
+      for (MHD_Connection* const connection : gone) MHD_resume_connection(connection);
+      if (!gone.empty() && gathering.suspended.empty()) give_up(gathering);
+    }
+  }
+
+  bool is_closed(MHD_Connection* connection) const {
+    const auto found = connections_.find(connection);
+    if (found == connections_.end()) return true;
+    char next = 0;
+    const ssize_t got = ::recv(found->second.socket, &next, 1, MSG_PEEK | MSG_DONTWAIT);
+    const int error = got < 0 ? errno : 0;
+    return got == 0 || (error != 0 && error != EAGAIN && error != EINTR);
+  }
+
+  void give_up(Gathering& gathering) {
+    gathering.status = 499;  // no client sees it
+    for (const auto& [number, pid] : gathering.asked) {
+      AskMessage message;
+      message.asker = number;
+      message.is_over = true;
+      if (!send(options_.wire, message)) is_over_ = true;
     }
   }
 

@@ -114,11 +114,11 @@ constexpr std::string_view kHead =
     "td.n{text-align:right}@media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}"
     "a{color:#8bf}}</style>\n<h1>heapattach</h1>\n";
 
-std::string row_of(const Account& account, std::int64_t budget_left_ns) {
+std::string row_of(const Account& account, std::int64_t budget_left_ns, bool with_recordings) {
   const pid_t pid = account.process.pid;
   std::string links;
   for (const Page& page : kPages) {
-    if (!page.about.empty()) {
+    if (!page.about.empty() && (with_recordings || !is_recording(page.what))) {
       links += fmt::format("<a href=\"{}?pid={}\">{}</a> ", page.path, pid, page.about);
     }
   }
@@ -155,7 +155,7 @@ std::string metrics_page(const ServerState& state,
   return all;
 }
 
-std::string list_page(const ServerState& state) {
+std::string list_page(const ServerState& state, bool with_recordings) {
   std::string out(kHead);
   out += fmt::format(
       "<p>{}. Each may be stopped for {:.0f} ms per minute. <a href=\"/metrics\">metrics</a></p>\n"
@@ -163,7 +163,7 @@ std::string list_page(const ServerState& state) {
       state.accounts.size() == 1 ? "1 process" : fmt::format("{} processes", state.accounts.size()),
       seconds_of(state.budget_ns) * 1e3);
   for (std::size_t i = 0; i < state.accounts.size(); ++i) {
-    out += row_of(state.accounts[i], state.budget_left_ns[i]);
+    out += row_of(state.accounts[i], state.budget_left_ns[i], with_recordings);
   }
   out += "</table>\n";
   if (state.left_out != 0) {

@@ -22,6 +22,6 @@ struct ProcessCounts {
                                        bool is_openmetrics);
 
 // HTML: the processes, with links to the pages about each.
-[[nodiscard]] std::string list_page(const ServerState& state);
+[[nodiscard]] std::string list_page(const ServerState& state, bool with_recordings);
 
 }  // namespace heapattach::serve

@@ -73,6 +73,21 @@ std::optional<pid_t> read_pid(std::string_view text) {
   return pid;
 }
 
+constexpr std::string_view kNoRecording =
+    "allocations are recorded by code in the process, which only heapattach serve --allow-trace "
+    "puts there\n";
+
+// False if it is no length of a recording.
+bool read_length(std::string_view text, std::chrono::seconds& length) {
+  length = kUsualRecording;
+  if (text.empty()) return true;
+  std::int64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  length = std::chrono::seconds(number);
+  return read.ec == std::errc() && read.ptr == text.data() + text.size() && number > 0 &&
+         length <= kLongestRecording;
+}
+
 Refusal no_such_page(std::string_view path) {
   std::vector<std::string_view> paths{"/", "/metrics"};
   for (const Page& page : kPages) {
@@ -102,7 +117,9 @@ std::optional<Refusal> refuse_stranger(const RequestText& request, const Admissi
   return Refusal{403, "without a token, only requests to localhost are answered\n"};
 }
 
-std::optional<Refusal> read_route(const RequestText& request, Route& route) {
+std::optional<Refusal> read_route(const RequestText& request,
+                                  const Admission& admission,
+                                  Route& route) {
   if (request.path == "/") return {};
   if (request.path == "/metrics") {
     route.kind = Route::Kind::Metrics;
@@ -123,6 +140,12 @@ std::optional<Refusal> read_route(const RequestText& request, Route& route) {
   route.kind = Route::Kind::Page;
   route.page = page;
   route.name = request.name.substr(0, 64);
+  if (is_recording(page->what)) {
+    if (!admission.allows_recording) return Refusal{403, std::string(kNoRecording)};
+    if (!read_length(request.seconds, route.length)) {
+      return Refusal{400, fmt::format("?seconds= may be 1 to {}\n", kLongestRecording.count())};
+    }
+  }
   if (request.pid.empty()) return {};
   route.pid = read_pid(request.pid);
   if (!route.pid) return Refusal{400, "?pid= is not a process id\n"};

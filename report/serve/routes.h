@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,10 +17,11 @@ namespace heapattach::serve {
 struct Route {
   enum class Kind : std::uint8_t { List, Metrics, Page };
   Kind kind = Kind::List;
-  const Page* page = nullptr;   // of kPages
-  std::optional<pid_t> pid{};   // of ?pid=
-  std::string name{};           // of ?name=
-  bool is_openmetrics = false;  // of metrics: not Prometheus's older text
+  const Page* page = nullptr;     // of kPages
+  std::optional<pid_t> pid{};     // of ?pid=
+  std::string name{};             // of ?name=
+  bool is_openmetrics = false;    // of metrics: not Prometheus's older text
+  std::chrono::seconds length{};  // of a recording
 
   bool operator==(const Route& other) const = default;
 };
@@ -30,6 +32,7 @@ struct RequestText {
   std::string_view pid{};  // parameters
   std::string_view name{};
   std::string_view format{};
+  std::string_view seconds{};
   std::string_view accept{};  // headers
   std::string_view host{};
   std::string_view authorization{};
@@ -41,17 +44,20 @@ struct Refusal {
   std::string text;
 };
 
-// How to know who may ask.
+// How to know who may ask, and for what.
 struct Admission {
   std::string token;             // empty: nobody needs one
   bool is_local_socket = false;  // a Unix socket, on which no browser can be led
+  bool allows_recording = false;
 };
 
 // A refusal if the request may not be answered.
 [[nodiscard]] std::optional<Refusal> refuse_stranger(const RequestText& request,
                                                      const Admission& admission);
 // Its route, or the refusal, which lists what there is.
-[[nodiscard]] std::optional<Refusal> read_route(const RequestText& request, Route& route);
+[[nodiscard]] std::optional<Refusal> read_route(const RequestText& request,
+                                                const Admission& admission,
+                                                Route& route);
 
 // The process that a page is about: the one with the pid or the name, or the only one.
 [[nodiscard]] std::optional<Refusal> choose_process(const Route& route,

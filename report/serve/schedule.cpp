@@ -39,14 +39,16 @@ Account* Schedule::account_of(pid_t pid) {
 
 Schedule::Entry* Schedule::find(const Capture& capture) {
   const auto found = std::find_if(entries_.rbegin(), entries_.rend(), [&](const Entry& entry) {
-    return entry.capture.is_like(capture);
+    const bool is_as_long = entry.state != State::Done || entry.capture.length == capture.length;
+    return !entry.is_given_up && entry.capture.is_like(capture) && is_as_long;
   });
   return found == entries_.rend() ? nullptr : &*found;
 }
 
 bool Schedule::is_answer(const Entry& entry, Time now) const {
   const bool is_refusal = entry.capture.what == What::Counts && entry.ending.status == kNoHeap;
-  return entry.state == State::Done && now - entry.done <= (is_refusal ? kUntilRetry : kFresh);
+  return entry.state == State::Done && !entry.is_given_up &&
+         now - entry.done <= (is_refusal ? kUntilRetry : kFresh);
 }
 
 bool Schedule::is_kept(const Entry& entry, Time now) const {
@@ -97,7 +99,8 @@ Answer Schedule::answer_with(const Entry& entry, std::uint64_t asker, Time now) 
   return answer;
 }
 
-std::optional<Answer> Schedule::ask(What what, pid_t pid, std::uint64_t asker, Time now) {
+std::optional<Answer> Schedule::ask(
+    What what, pid_t pid, std::uint64_t asker, Time now, std::chrono::seconds length) {
   Answer refusal;
   refusal.asker = asker;
   const Account* const account = account_of(pid);
@@ -106,7 +109,7 @@ std::optional<Answer> Schedule::ask(What what, pid_t pid, std::uint64_t asker, T
     refusal.message = fmt::format("process {} is not served here", pid);
     return refusal;
   }
-  const Capture capture{what, pid, account->process.started, {}};
+  const Capture capture{what, pid, account->process.started, {}, length};
   Entry* const known = find(capture);
   if (known != nullptr && is_answer(*known, now)) return answer_with(*known, asker, now);
   if (known != nullptr && known->state != State::Done) {
@@ -126,18 +129,23 @@ std::optional<Answer> Schedule::ask(What what, pid_t pid, std::uint64_t asker, T
     refusal.message = "too many captures are waiting";
     return refusal;
   }
-  entries_.push_back(Entry{capture, State::Waiting, {asker}, {}, {}, {}});
+  entries_.push_back(Entry{capture, State::Waiting, {asker}});
   return {};
 }
 
 std::optional<Capture> Schedule::next(Time now) {
-  std::vector<pid_t> running;
+  std::vector<pid_t> looked_at;
+  std::vector<pid_t> recorded;
+  const auto others_like = [&](const Entry& entry) -> std::vector<pid_t>& {
+    return is_recording(entry.capture.what) ? recorded : looked_at;
+  };
   for (const Entry& entry : entries_) {
-    if (entry.state == State::Running) running.push_back(entry.capture.pid);
+    if (entry.state == State::Running) others_like(entry).push_back(entry.capture.pid);
   }
-  if (running.size() >= kMostRunning) return {};
   for (Entry& entry : entries_) {
     if (entry.state != State::Waiting) continue;
+    const std::vector<pid_t>& running = others_like(entry);
+    if (running.size() >= kMostRunning) continue;
     if (std::find(running.begin(), running.end(), entry.capture.pid) != running.end()) continue;
     const Account* const account = account_of(entry.capture.pid);
     const auto left = account == nullptr ? std::chrono::nanoseconds{} : account->budget.left(now);
@@ -182,6 +190,33 @@ std::vector<Answer> Schedule::finish(const Capture& capture, Ending ending, Time
     answers.push_back(answer_with(*found, asker, now));
   found->askers = {};
   return answers;
+}
+
+std::vector<Capture> Schedule::forget(std::uint64_t asker) {
+  for (Entry& entry : entries_) std::erase(entry.askers, asker);
+  return give_up_unwanted();
+}
+
+std::vector<Capture> Schedule::forget_all() {
+  for (Entry& entry : entries_) entry.askers.clear();
+  return give_up_unwanted();
+}
+
+std::vector<Capture> Schedule::give_up_unwanted() {
+  const auto is_unwanted = [](const Entry& entry) {
+    return is_recording(entry.capture.what) && entry.state != State::Done && entry.askers.empty() &&
+           !entry.is_given_up;
+  };
+  std::erase_if(entries_, [&](const Entry& entry) {
+    return entry.state == State::Waiting && is_unwanted(entry);
+  });
+  std::vector<Capture> ended;
+  for (Entry& entry : entries_) {
+    if (!is_unwanted(entry)) continue;
+    entry.is_given_up = true;
+    ended.push_back(entry.capture);
+  }
+  return ended;
 }
 
 void Schedule::drop_old(Time now) {

@@ -20,13 +20,16 @@
 //  - A process is stopped no longer than its budget per minute allows. What may exceed the rest of
 //    it is not begun. Counts that cannot be taken for that reason are answered with the last ones.
 //  - One capture of a process runs at a time, and kMostRunning in all.
+//  - A recording takes as long as it was asked for, so it does not keep other captures of the
+//    process from running. Whoever asks for one while it runs shares it, whatever length they asked
+//    for. It is ended if nobody waits for it any longer.
 //  - Nothing grows without a bound: a limited number of captures wait, and their results are kept
 //    until they are no longer fresh; only the last counts of each process are kept longer.
 namespace heapattach::serve {
 
 inline constexpr std::chrono::seconds kFresh{2};
 inline constexpr std::chrono::seconds kUntilRetry{60};  // of counts after "no supported heap"
-inline constexpr std::size_t kMostRunning = 2;
+inline constexpr std::size_t kMostRunning = 2;          // and as many recordings
 inline constexpr std::size_t kMostWaiting = 128;
 inline constexpr std::size_t kMostProcesses = 64;
 
@@ -81,7 +84,12 @@ class Schedule {
   [[nodiscard]] std::size_t left_out() const { return left_out_; }
 
   // An answer if there is one at once; otherwise finish() returns it later.
-  std::optional<Answer> ask(What what, pid_t pid, std::uint64_t asker, Time now);
+  // `length` is that of a recording.
+  std::optional<Answer> ask(
+      What what, pid_t pid, std::uint64_t asker, Time now, std::chrono::seconds length = {});
+  // An asker waits no longer, or none does. Returns the captures to end, which run for nobody.
+  std::vector<Capture> forget(std::uint64_t asker);
+  std::vector<Capture> forget_all();
   // The next capture to run, if one may run now. It counts as running until finish().
   std::optional<Capture> next(Time now);
   // Answers everybody who waited for the capture. The descriptors in the answers are valid until
@@ -96,12 +104,14 @@ class Schedule {
     Capture capture;
     State state = State::Waiting;
     std::vector<std::uint64_t> askers{};
+    bool is_given_up = false;  // by all who asked for it
     Ending ending{};
     Time begun{};
     Time done{};
   };
   Account* account_of(pid_t pid);
   Entry* find(const Capture& capture);
+  std::vector<Capture> give_up_unwanted();
   [[nodiscard]] bool is_kept(const Entry& entry, Time now) const;
   [[nodiscard]] bool is_answer(const Entry& entry, Time now) const;
   [[nodiscard]] std::chrono::nanoseconds expected_pause(const Account& account) const;

@@ -149,6 +149,7 @@ class Keeper {
         options_.say("the process that reads HTTP has ended, and is started again");
         front_ = -1;
         wire_.reset();
+        end_runs(schedule_.forget_all());
         continue;
       }
       finish_run(pid, status, time_of(used.ru_utime) + time_of(used.ru_stime));
@@ -173,6 +174,14 @@ class Keeper {
     if (!wire_.empty() && !send(wire_.get(), answer)) end_front();
   }
 
+  void end_runs(const std::vector<Capture>& captures) const {
+    for (const Capture& capture : captures) {
+      for (const Running& one : running_) {
+        if (one.capture().is_like(capture)) ::kill(one.pid(), SIGTERM);
+      }
+    }
+  }
+
   void end_front() const {
     if (front_ > 0) ::kill(front_, SIGKILL);
   }
@@ -188,13 +197,19 @@ class Keeper {
   }
 
   void take(const AskMessage& ask) {
+    if (ask.is_over) return end_runs(schedule_.forget(ask.asker));
     refresh_processes();
     if (ask.what == What::Processes) return answer_one(list_for(ask.asker));
     const bool is_known = ask.what == What::Counts ||
                           std::any_of(kPages.begin(), kPages.end(),
                                       [&](const Page& page) { return page.what == ask.what; });
-    if (!is_known) return end_front();
-    const auto answer = schedule_.ask(ask.what, ask.pid, ask.asker, Clock::now());
+    const bool is_allowed = !is_recording(ask.what) || options_.allows_recording;
+    if (!is_known || !is_allowed) return end_front();
+    seconds length{};
+    if (is_recording(ask.what)) {
+      length = std::clamp(seconds(ask.seconds), seconds(1), kLongestRecording);
+    }
+    const auto answer = schedule_.ask(ask.what, ask.pid, ask.asker, Clock::now(), length);
     if (answer) answer_one(*answer);
   }
 
@@ -247,6 +262,7 @@ Result<void> serve(const ServeOptions& options) {
   Address address = HA_TRY(parse_address(options.listen));
   Admission admission;
   admission.is_local_socket = !address.unix_path.empty();
+  admission.allows_recording = options.allows_recording;
   if (!options.token_file.empty()) admission.token = HA_TRY(read_token(options.token_file));
   if (!address.is_loopback && admission.token.empty()) {
     return Error{ErrorKind::Usage,

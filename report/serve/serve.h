@@ -27,6 +27,7 @@ struct ServeOptions {
   std::string token_file{};                           // empty: no token
   std::chrono::milliseconds pause_budget{1000};       // per minute and process
   std::uint64_t most_bytes = std::uint64_t{1} << 30;  // of one report
+  bool allows_recording = false;                      // by code in the processes
   std::function<std::vector<ServedProcess>()> processes{};
   // Runs a report in this process, which has been forked for it, and returns the exit status. It
   // calls `paused` once it knows how long the process was stopped.

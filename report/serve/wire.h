@@ -21,7 +21,9 @@ namespace heapattach::serve {
 struct AskMessage {
   std::uint64_t asker = 0;
   What what = What::Processes;
+  bool is_over = false;  // nobody waits any longer for the answer to the asker
   pid_t pid = 0;
+  std::int64_t seconds = 0;  // of a recording
 };
 
 struct AnswerMessage {

@@ -327,6 +327,7 @@ class Tracing {
           "none could be set");
     }
     const auto removed = installed.leave();
+    trace_.header.stopped = installed.stopped();
     options_.request.note(
         fmt::format("the longest stop was {:.1f} ms", milliseconds_of(installed.pause())));
     if (!removed) {

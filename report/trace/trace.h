@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -77,9 +78,10 @@ struct Header {
   std::vector<std::string> heaps;    // that were traced: "gc", "malloc"; empty: "gc"
   std::vector<std::string> entries;  // the functions that were hooked
   std::vector<std::string> warnings;
-  std::uint64_t drops = 0;  // samples that were lost
-  bool complete = true;     // false: ended early, or part of the file is missing
-  std::string reason;       // why not
+  std::uint64_t drops = 0;             // samples that were lost
+  bool complete = true;                // false: ended early, or part of the file is missing
+  std::string reason;                  // why not
+  std::chrono::nanoseconds stopped{};  // how long the process was stopped in all; not saved
   // Says what could not be removed from the process, why, and which command removes it; empty if
   // nothing was left. Not saved. If `started` is empty too, the trace could not even begin.
   std::string left_in;

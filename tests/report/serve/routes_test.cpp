@@ -36,33 +36,56 @@ ServerState two_shops() {
 
 TEST_CASE("a path and its parameters choose the page") {
   Route route;
-  CHECK(status_of(read_route(get("/"), route)) == 200);
+  CHECK(status_of(read_route(get("/"), {}, route)) == 200);
   CHECK(route.kind == Route::Kind::List);
   RequestText request = get("/stacks");
   request.pid = "42";
   request.format = "json";
-  CHECK(status_of(read_route(request, route)) == 200);
+  CHECK(status_of(read_route(request, {}, route)) == 200);
   CHECK(route.page->what == What::StacksJson);
   CHECK(route.pid == 42);
   request = get("/metrics");
   request.accept = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
-  CHECK(status_of(read_route(request, route)) == 200);
+  CHECK(status_of(read_route(request, {}, route)) == 200);
   CHECK(route.is_openmetrics);
 }
 
 TEST_CASE("what is not a request for a page is refused") {
   Route route;
-  CHECK(status_of(read_route(get("/etc/passwd"), route)) == 404);
-  CHECK(status_of(read_route(get("/call"), route)) == 404);
+  CHECK(status_of(read_route(get("/etc/passwd"), {}, route)) == 404);
+  CHECK(status_of(read_route(get("/call"), {}, route)) == 404);
   RequestText request;
   for (const char* pid : {"0", "-1", "12x", "99999999999999"}) {
     request = get("/stacks");
     request.pid = pid;
-    CHECK(status_of(read_route(request, route)) == 400);
+    CHECK(status_of(read_route(request, {}, route)) == 400);
   }
   request = get("/snapshot");
   request.format = "json";
-  CHECK(status_of(read_route(request, route)) == 400);
+  CHECK(status_of(read_route(request, {}, route)) == 400);
+}
+
+TEST_CASE("a recording needs leave, and has a length within limits") {
+  Route route;
+  RequestText request = get("/debug/pprof/allocs");
+  const auto refused = read_route(request, {}, route);
+  REQUIRE(refused);
+  CHECK(refused->status == 403);
+  CHECK(refused->text.find("--allow-trace") != std::string::npos);
+  Admission open;
+  open.allows_recording = true;
+  CHECK(status_of(read_route(request, open, route)) == 200);
+  CHECK(route.page->what == What::Allocations);
+  CHECK(route.length == kUsualRecording);
+  request.seconds = "60";
+  CHECK(status_of(read_route(request, open, route)) == 200);
+  CHECK(route.length == kLongestRecording);
+  for (const char* seconds : {"0", "-1", "61", "1s", "1.5", "99999999999999999999"}) {
+    request.seconds = seconds;
+    CHECK(status_of(read_route(request, open, route)) == 400);
+  }
+  CHECK(list_page(two_shops(), false).find("allocs") == std::string::npos);
+  CHECK(list_page(two_shops(), true).find("/debug/pprof/allocs?pid=7") != std::string::npos);
 }
 
 TEST_CASE("a page is about the only process, the one with the pid, or the one with the name") {
@@ -119,7 +142,7 @@ TEST_CASE("an address is a number with a port, or a path") {
 
 TEST_CASE("names that a process has chosen do no harm in the list or in metrics") {
   const ServerState state = two_shops();
-  const std::string page = list_page(state);
+  const std::string page = list_page(state, false);
   CHECK(page.find("<b>") == std::string::npos);
   CHECK(page.find("&lt;b&gt;&quot;bank&quot;") != std::string::npos);
   const std::string metrics = metrics_page(state, {}, false);

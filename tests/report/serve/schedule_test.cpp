@@ -135,6 +135,69 @@ TEST_CASE("a later process with the same pid gets a new account and no old resul
   CHECK(schedule.ask(What::Counts, 2, 3, kStart)->outcome == Outcome::NoSuchPid);
 }
 
+TEST_CASE("those who ask for a recording while it runs share it, whatever its length") {
+  Schedule schedule = two_processes();
+  CHECK_FALSE(schedule.ask(What::Allocations, 1, 100, kStart, seconds(30)));
+  CHECK_FALSE(schedule.ask(What::Allocations, 1, 101, kStart, seconds(10)));
+  const auto recording = schedule.next(kStart);
+  REQUIRE(recording);
+  CHECK(recording->length == seconds(30));
+  CHECK_FALSE(schedule.ask(What::Allocations, 1, 102, kStart, seconds(5)));
+  CHECK_FALSE(schedule.next(kStart));
+  CHECK(schedule.finish(*recording, report(milliseconds(5)), kStart).size() == 3);
+  CHECK(schedule.accounts()[0].pause == milliseconds(5));
+  // Afterwards, only a recording of the same length is the same.
+  CHECK(schedule.ask(What::Allocations, 1, 103, kStart, seconds(30)));
+  CHECK_FALSE(schedule.ask(What::Allocations, 1, 104, kStart, seconds(10)));
+}
+
+TEST_CASE("recordings and other captures do not wait for each other") {
+  Schedule schedule = two_processes();
+  schedule.update({{1, 10, 0, "one"}, {2, 20, 0, "two"}, {3, 30, 0, "three"}});
+  for (const pid_t pid : {1, 2, 3}) {
+    CHECK_FALSE(schedule.ask(What::Allocations, pid, 1, kStart, seconds(10)));
+    CHECK_FALSE(schedule.ask(What::Counts, pid, 2, kStart));
+  }
+  std::vector<std::pair<pid_t, bool>> running;
+  while (const auto capture = schedule.next(kStart)) {
+    running.emplace_back(capture->pid, is_recording(capture->what));
+  }
+  CHECK(running ==
+        std::vector<std::pair<pid_t, bool>>{{1, true}, {1, false}, {2, true}, {2, false}});
+}
+
+TEST_CASE("a recording is ended when the last who asked for it is gone, and answers nobody else") {
+  Schedule schedule = two_processes();
+  CHECK_FALSE(schedule.ask(What::Allocations, 1, 100, kStart, seconds(10)));
+  CHECK_FALSE(schedule.ask(What::Allocations, 1, 101, kStart, seconds(10)));
+  CHECK_FALSE(schedule.ask(What::Counts, 1, 102, kStart));
+  const auto recording = schedule.next(kStart);
+  REQUIRE(schedule.next(kStart));
+  CHECK(schedule.forget(100).empty());
+  CHECK(schedule.forget(102).empty());  // counts are worth keeping
+  const auto ended = schedule.forget(101);
+  REQUIRE(ended.size() == 1);
+  CHECK(ended[0].is_like(*recording));
+  CHECK(schedule.forget(101).empty());
+  // The next one waits until it is over, and does not get its result.
+  CHECK_FALSE(schedule.ask(What::Allocations, 1, 103, kStart, seconds(10)));
+  CHECK_FALSE(schedule.next(kStart));
+  CHECK(schedule.finish(*recording, report(milliseconds(5)), kStart).empty());
+  CHECK_FALSE(schedule.ask(What::Allocations, 1, 104, kStart, seconds(10)));
+  const auto next = schedule.next(kStart);
+  REQUIRE(next);
+  CHECK(next->what == What::Allocations);
+  CHECK(schedule.finish(*next, report(milliseconds(5)), kStart).size() == 2);
+}
+
+TEST_CASE("a recording that has not begun is not begun for nobody") {
+  Schedule schedule = two_processes();
+  CHECK_FALSE(schedule.ask(What::Allocations, 1, 100, kStart, seconds(10)));
+  CHECK(schedule.forget_all().empty());
+  CHECK_FALSE(schedule.next(kStart));
+  CHECK(schedule.waiting() == 0);
+}
+
 TEST_CASE("nothing grows without a bound") {
   Schedule schedule(milliseconds(1000));
   std::vector<ServedProcess> many;
