@@ -56,6 +56,17 @@ TEST_CASE("the page on data shows the output of DuckDB") {
   CHECK(run.output == "ran=4\n");
 }
 
+TEST_CASE("the page on data shows the output of ClickHouse") {
+  if (!is_long_run() || std::getenv("HEAPATTACH_NPM") == nullptr) return;  // check.sh --long
+  const ToolRun run = try_page(
+      "printf '#!/bin/sh\\nexec node \"%s/clickhouse.cjs\" \"%s\" \"$@\"\\n' \"$3\" \"$4\" "
+      ">clickhouse && chmod +x clickhouse && PATH=$PWD:$PATH",
+      "clickhouse");
+  INFO(run.output << run.errors);
+  CHECK(run.status == 0);
+  CHECK(run.output == "ran=3\n");
+}
+
 TEST_CASE("heapattach reads the snapshot of the page on data") {
   const std::string file = CONSUMERS "/../data/heap.jsonl";
   const ToolRun run = run_tool({"-q", "--count", "-f", "tsv", "--top", "2", file});
