@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "integration/child_process.h"
+#include "integration/control_group.h"
 #include "integration/health.h"
 #include "integration/live_target.h"
 #include "integration/rounds.h"
@@ -106,6 +107,37 @@ TEST_CASE("kubectl heapattach: a snapshot is saved here, whole, for its owner al
   CHECK(pod.run({"--force", "-o", file, "shop", "snapshot"}).status == 0);
   CHECK(read_text(file) != "precious");
   CHECK(pod.is_left_alone());
+}
+
+TEST_CASE("kubectl heapattach: of a shared process namespace, the container that was named") {
+  NEEDS_NAMESPACES();
+  const ControlGroup group(unified_hierarchy(), "cgroup.procs");
+  if (!group.exists()) return print_skip("no control group can be made");
+  const std::string id = "3f9a1c20b7e4" + std::string(52, '0');
+  const std::filesystem::path container = group.path() / ("cri-containerd-" + id + ".scope");
+  {
+    const Pod pod;
+    ChildProcess larger({"/usr/bin/nsenter", "--target", std::to_string(pod.process), "--pid",
+                         "--mount", target_path("still"), "50000"});
+    REQUIRE(larger.read_line(20s).value_or("").starts_with("ready"));
+    const ToolRun any = pod.run({"shop", "count", "-f", "json"});
+    CHECK(has(any.output, "\"objects\":50000"));
+    CHECK(has(any.errors, "the largest of 2 processes of all containers that are visible there"));
+
+    REQUIRE(std::filesystem::create_directory(container));
+    std::ofstream(container / "cgroup.procs") << pod.process << std::flush;
+    write_text(pod.state + "/id", "containerd://" + id);
+    const ToolRun named = pod.run({"-c", "app", "shop", "count", "-f", "json"});
+    CAPTURE(named.errors);
+    CHECK(has(named.output, fmt::format("\"objects\":{}", kObjects)));
+    CHECK_FALSE(has(named.errors, "the largest"));
+    // A number that no process has, as where control groups do not show it.
+    write_text(pod.state + "/id", "containerd://" + std::string(64, 'e'));
+    CHECK(has(pod.run({"shop", "count", "-f", "json"}).errors, "of all containers"));
+    CHECK_FALSE(pod.has_refused());
+    std::ofstream(group.path().parent_path() / "cgroup.procs") << pod.process << std::flush;
+  }
+  CHECK(std::filesystem::remove(container));
 }
 
 TEST_CASE("kubectl heapattach: what fails is said, with heapattach's own status") {
