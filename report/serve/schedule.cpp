@@ -67,17 +67,21 @@ bool Schedule::is_kept(const Entry& entry, Time now) const {
 }
 
 // A heap may have grown since the longest pause that was seen. More than all is never left.
-std::chrono::nanoseconds Schedule::expected_pause(const Account& account) const {
-  return std::min(account.longest_pause + account.longest_pause / 4, per_minute_);
+std::chrono::nanoseconds Schedule::expected_pause(const Account& account, What what) const {
+  const auto longest = is_recording(what) ? account.longest_of_recordings : account.longest_pause;
+  return std::min(longest + longest / 4, per_minute_);
 }
 
-Answer Schedule::over_budget(const Account& account, std::uint64_t asker, Time now) const {
+Answer Schedule::over_budget(const Account& account,
+                             What what,
+                             std::uint64_t asker,
+                             Time now) const {
   Answer answer;
   answer.asker = asker;
   answer.outcome = Outcome::OverBudget;
   answer.budget_left = account.budget.left(now);
-  answer.retry_after =
-      std::max(std::chrono::seconds(1), account.budget.wait_for(expected_pause(account), now));
+  answer.retry_after = std::max(std::chrono::seconds(1),
+                                account.budget.wait_for(expected_pause(account, what), now));
   answer.message = fmt::format(
       "process {} may be stopped for {} ms per minute, and {} ms of that are left",
       account.process.pid,
@@ -117,9 +121,9 @@ std::optional<Answer> Schedule::ask(
     return {};
   }
   const auto left = account->budget.left(now);
-  if (left <= std::chrono::milliseconds(1) || left < expected_pause(*account)) {
+  if (left <= std::chrono::milliseconds(1) || left < expected_pause(*account, what)) {
     const bool is_replaced = known != nullptr && what == What::Counts;
-    return is_replaced ? answer_with(*known, asker, now) : over_budget(*account, asker, now);
+    return is_replaced ? answer_with(*known, asker, now) : over_budget(*account, what, asker, now);
   }
   const auto waiting = std::count_if(entries_.begin(), entries_.end(),
                                      [](const Entry& entry) { return entry.state != State::Done; });
@@ -169,8 +173,9 @@ void Schedule::settle(const Entry& entry, Time now) {
   const std::chrono::nanoseconds pause = entry.ending.pause.value_or(unknown);
   account->budget.spend(pause, now);
   account->pause += pause;
-  account->longest_pause =
-      std::max(account->longest_pause, entry.ending.pause.value_or(std::chrono::nanoseconds{}));
+  std::chrono::nanoseconds& longest =
+      is_recording(entry.capture.what) ? account->longest_of_recordings : account->longest_pause;
+  longest = std::max(longest, entry.ending.pause.value_or(std::chrono::nanoseconds{}));
   account->processor_time += entry.ending.processor_time;
   ++account->captures;
   if (entry.ending.output.empty()) ++account->failures;

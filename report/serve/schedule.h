@@ -67,8 +67,9 @@ struct Account {
   PauseBudget budget{{}};
   std::uint64_t captures = 0;
   std::uint64_t failures = 0;
-  std::chrono::nanoseconds pause{};           // of all captures
-  std::chrono::nanoseconds longest_pause{};   // of one
+  std::chrono::nanoseconds pause{};          // of all captures
+  std::chrono::nanoseconds longest_pause{};  // of one that is not a recording
+  std::chrono::nanoseconds longest_of_recordings{};
   std::chrono::nanoseconds processor_time{};  // of ours, for it
 };
 
@@ -114,9 +115,12 @@ class Schedule {
   std::vector<Capture> give_up_unwanted();
   [[nodiscard]] bool is_kept(const Entry& entry, Time now) const;
   [[nodiscard]] bool is_answer(const Entry& entry, Time now) const;
-  [[nodiscard]] std::chrono::nanoseconds expected_pause(const Account& account) const;
+  [[nodiscard]] std::chrono::nanoseconds expected_pause(const Account& account, What what) const;
   [[nodiscard]] Answer answer_with(const Entry& entry, std::uint64_t asker, Time now);
-  [[nodiscard]] Answer over_budget(const Account& account, std::uint64_t asker, Time now) const;
+  [[nodiscard]] Answer over_budget(const Account& account,
+                                   What what,
+                                   std::uint64_t asker,
+                                   Time now) const;
   void settle(const Entry& entry, Time now);
 
   std::chrono::nanoseconds per_minute_;

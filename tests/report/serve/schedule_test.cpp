@@ -190,6 +190,13 @@ TEST_CASE("a recording is ended when the last who asked for it is gone, and answ
   CHECK(schedule.finish(*next, report(milliseconds(5)), kStart).size() == 2);
 }
 
+TEST_CASE("what a recording has stopped a process says nothing of other captures") {
+  Schedule schedule = two_processes(milliseconds(100));
+  run_one(schedule, What::Allocations, 1, report(milliseconds(60)), kStart);
+  CHECK(schedule.ask(What::Allocations, 1, 2, kStart + seconds(5)));
+  CHECK_FALSE(schedule.ask(What::Stacks, 1, 3, kStart + seconds(5)));
+}
+
 TEST_CASE("a recording that has not begun is not begun for nobody") {
   Schedule schedule = two_processes();
   CHECK_FALSE(schedule.ask(What::Allocations, 1, 100, kStart, seconds(10)));
