@@ -51,26 +51,10 @@ done
 [[ ${#command[@]} -eq 0 || ${#suites[@]} -eq 1 ]] || { echo "a command needs one suite" >&2; exit 2; }
 [[ $(id -u) -eq 0 ]] || { echo "$0: needs root, to mount /proc in the roots" >&2; exit 1; }
 
-# sources SUITE: the machine's own sources of Debian, with SUITE instead of the machine's.
-sources() {
-  local origin uri suite component
-  apt-get indextargets --format '$(ORIGIN) $(REPO_URI) $(CODENAME) $(COMPONENT)' \
-    'Created-By: Packages' | while read -r origin uri suite component; do
-    [[ $origin == Debian && $component == main && $suite =~ ^[a-z]+(-security|-updates)?$ ]] || continue
-    echo "deb $uri $1${BASH_REMATCH[1]} main"
-  done | sort -u
-}
-
 make_root() {  # make_root SUITE DIR
-  local root=$2/root
-  rm -rf --one-file-system "$root" "$2/build"
+  rm -rf --one-file-system "$2/build"
   mkdir -p "$2/build"
-  sources "$1" >"$2/sources"
-  [[ -s $2/sources ]] || { apt-get update -q; sources "$1" >"$2/sources"; }
-  [[ -s $2/sources ]] || { echo "apt has no source of Debian here" >&2; return 1; }
-  apt-config dump | { grep -E '^Acquire::(Check-|Retries|https?)' || true; } >"$2/apt.conf"
-  mmdebstrap --mode=root --variant=apt --include=ca-certificates,mount --aptopt="$2/apt.conf" \
-    "$1" "$root" - <"$2/sources"
+  make_debian_root "$1" "$2" --variant=apt --include=ca-certificates,mount
   in_root "$1" bash -c 'source integration/packages.sh
     install_packages ccache "${build_packages[@]}" "${crystal_packages[@]}" "${test_packages[@]}"'
   cp integration/packages.sh "$2/packages.sh"

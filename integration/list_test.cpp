@@ -121,4 +121,49 @@ TEST_CASE("bash completes pids, names of processes, and types of the snapshots t
   CHECK(has(completed("heapattach graph "), "Shop::Cart\n"));
 }
 
+TEST_CASE("the real shells complete reports, options, formats, files, pids and types") {
+  const TemporaryDirectory directory;
+  run_in_shell("gzip -c \"$1\" >\"$2\"",
+               {CONSUMERS "/../data/heap.jsonl", directory.file("heap.jsonl.gz")});
+  const std::string pid = std::to_string(::getpid());
+  struct Expected {
+    std::string before;
+    std::string word;
+    std::string completed;
+  };
+  const Expected all[] = {
+      {"", "dia", "diagnose"},
+      {"", "--pause-b", "--pause-budget"},
+      {"-f ", "ppr", "pprof"},
+      {"-o ", "heap.j", "heap.jsonl.gz"},
+      {"count --type ", "Str", "String"},
+      {"why ", "Shop::SessionS", "Shop::SessionStore"},
+      {"count ", pid, pid},
+  };
+  const auto is_installed = [](const char* shell) {
+    const bool is_there = run_in_shell("command -v \"$1\" >/dev/null", {shell}).status == 0;
+    if (!is_there) print_skip(fmt::format("no {}", shell));
+    return is_there;
+  };
+  const bool has_zsh = is_installed("zsh");
+  const bool has_fish = is_installed("fish");
+  for (const auto& [before, word, completed] : all) {
+    const std::string line = "heapattach " + before + word;
+    CAPTURE(line);
+    if (has_zsh) {
+      const ToolRun run = run_in_shell("cd \"$1\" && zsh -f \"$3\" \"$0\" \"$2\" | tr -d ' '",
+                                       {directory.path(), line, CONSUMERS "/tab.zsh"});
+      std::string expected = "[heapattach" + before + completed + "]\n";
+      std::erase(expected, ' ');
+      CHECK(run.output == expected);
+    }
+    if (has_fish) {
+      const ToolRun run = run_in_shell(
+          "cd \"$1\" && fish --no-config -c \"$0 help fish | source; complete -C '$2'\" | cut -f1",
+          {directory.path(), line});
+      CHECK_MESSAGE(has("\n" + run.output, "\n" + completed + "\n"), run.output);
+    }
+  }
+}
+
 }  // namespace heapattach

@@ -3,12 +3,13 @@
 #
 # The program in it is linked statically, so that it runs on any distribution, with or without a C library;
 # beside it are the watchdog, the plugin for kubectl, the man pages, the completions and the license. It is
-# tried on a process, in a root directory in which there is only what containers/Containerfile copies, with
-# the rights that a container has with SYS_PTRACE. This needs root.
+# tried on processes in three root directories. In the first there is only what containers/Containerfile
+# copies, and the rights are those that a container has with SYS_PTRACE. The second has Debian's C library
+# and shell; the third has musl and busybox, as Alpine Linux, but from Debian's packages. This needs root.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source integration/packages.sh
-install_packages "${build_packages[@]}" "${package_packages[@]}" libgc-dev jq
+install_packages "${build_packages[@]}" "${package_packages[@]}" libgc-dev jq mmdebstrap musl-tools
 
 out=$PWD/build/release archive=heapattach-$(uname -m)-linux
 SOURCE_DATE_EPOCH=$(dpkg-parsechangelog -l report/cli/install/changelog -S Timestamp)
@@ -51,4 +52,39 @@ rights+=,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap,+sys_ptrace
 count=$("${as_root[@]}" unshare --mount sh -c "mount --bind /proc '$root/proc' && \
   exec setpriv --bounding-set $rights chroot '$root' /heapattach --count -f json $pid")
 jq -e '.objects >= 5000 and .bytes + .unreachable_bytes + .free_bytes == .heap_bytes' <<<"$count"
+
+# in_root ROOT COMMAND...
+in_root() {
+  "${as_root[@]}" unshare --mount sh -c 'mount --bind /proc "$1/proc" && exec chroot "$@"' sh "$@"
+}
+
+# try_in ROOT COMPILER: unpacks the archive with what there is in ROOT, and looks for leaks in a process
+# there, which prints how many it has.
+try_in() {
+  local root=$1 printed
+  mkdir -p "$root/proc"
+  "$2" -std=gnu11 -O1 -fno-builtin -pthread integration/targets/musl_heap.c -o "$root/leaking" \
+    -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=free
+  cp "$out/$archive.tar.gz" "$root/"
+  printed=$(in_root "$root" /bin/sh -c '
+    cd / && tar -xzf "$0.tar.gz" && mkfifo hold || exit 1
+    ./leaking 5000 <hold >truth &
+    exec 3>hold
+    until grep -q ready truth; do sleep 0.1; done
+    grep ready truth
+    "$0/bin/heapattach" -q leaks -f json $!' "$archive")
+  echo "${root##*/}: $printed"
+  jq -e --arg truth "$printed" '(.objects | tostring) == ($truth | capture("leaked=(?<n>[0-9]+)").n)' \
+    <<<"${printed#*$'\n'}"
+}
+
+make_debian_root "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$out/debian" --variant=extract \
+  --include=base-files,dash,coreutils,tar,gzip,grep,libc6
+try_in "$out/debian/root" gcc
+root=$out/alpine/root
+rm -rf "$out/alpine"
+mkdir -p "$root"
+(cd "$out/alpine" && apt-get download -q busybox-static musl && for file in *.deb; do dpkg-deb -x "$file" root; done)
+"${as_root[@]}" chroot "$root" /bin/busybox --install -s /bin
+try_in "$root" musl-gcc
 ls -l "$out/$archive.tar.gz"
