@@ -26,7 +26,8 @@ constexpr const char* kResource =
     R"("resource":{"service.name":"shop","service.version":"1.2","team":"blue"})";
 
 ToolRun report(const LiveTarget& target, std::vector<std::string> words) {
-  words.insert(words.begin(), {"-q", "--heap", "malloc"});
+  if (words.front() != "stacks") words.insert(words.begin(), {"--heap", "malloc"});
+  words.insert(words.begin(), "-q");
   words.push_back(std::to_string(target.pid()));
   return run_tool(words);
 }
@@ -34,14 +35,14 @@ ToolRun report(const LiveTarget& target, std::vector<std::string> words) {
 }  // namespace
 
 TEST_CASE("a process context is in every JSON, and in the texts for people") {
-  for (const char* how : {"memfd", "anonymous"}) {
+  for (const std::string how : {"memfd", "anonymous"}) {
     CAPTURE(how);
     LiveTarget target("publishes", publishing(how));
-    if (how == std::string("anonymous") && target.greeting().at("named") == 0) {
+    if (how == "anonymous" && target.greeting().at("named") == 0) {
       print_skip("this kernel has no names for anonymous memory");
       continue;
     }
-    for (const char* name : {"count", "stacks", "diagnose", "summary", "check"}) {
+    for (const std::string name : {"count", "stacks", "diagnose", "summary", "check"}) {
       CAPTURE(name);
       const ToolRun run = report(target, {name, "--json"});
       CHECK_MESSAGE(has(run.output, kResource), run.output);
@@ -100,7 +101,7 @@ TEST_CASE("a recording has the process context, too") {
   LiveTarget target("publishes", publishing("memfd"));
   const TemporaryDirectory directory;
   const std::string saved = directory.file("trace.jsonl");
-  const ToolRun run = report(target, {"trace", "--every", "1", "--duration", "300ms", "-o", saved});
+  const ToolRun run = report(target, {"trace", "--every", "1", "--for", "300ms", "-o", saved});
   REQUIRE_MESSAGE(run.status == 0, run.errors);
   CHECK(has(read_text(saved), kResource));
   const ToolRun page = run_tool({"trace", "-q", "-f", "html", saved});

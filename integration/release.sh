@@ -55,14 +55,15 @@ jq -e '.objects >= 5000 and .bytes + .unreachable_bytes + .free_bytes == .heap_b
 
 # in_root ROOT COMMAND...
 in_root() {
-  "${as_root[@]}" unshare --mount sh -c 'mount --bind /proc "$1/proc" && exec chroot "$@"' sh "$@"
+  "${as_root[@]}" unshare --mount sh -c 'mount --bind /proc "$1/proc" && mount --bind /dev "$1/dev" && exec chroot "$@"' \
+    sh "$@"
 }
 
 # try_in ROOT COMPILER: unpacks the archive with what there is in ROOT, and looks for leaks in a process
 # there, which prints how many it has.
 try_in() {
   local root=$1 printed
-  mkdir -p "$root/proc"
+  mkdir -p "$root/proc" "$root/dev"
   "$2" -std=gnu11 -O1 -fno-builtin -pthread integration/targets/musl_heap.c -o "$root/leaking" \
     -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=free
   cp "$out/$archive.tar.gz" "$root/"
@@ -73,7 +74,7 @@ try_in() {
     until grep -q ready truth; do sleep 0.1; done
     grep ready truth
     "$0/bin/heapattach" -q leaks -f json $!' "$archive")
-  echo "${root##*/}: $printed"
+  echo "$root: ${printed%%$'\n'*}"
   jq -e --arg truth "$printed" '(.objects | tostring) == ($truth | capture("leaked=(?<n>[0-9]+)").n)' \
     <<<"${printed#*$'\n'}"
 }

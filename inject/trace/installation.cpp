@@ -134,9 +134,13 @@ class Installer {
  private:
   using Work = Result<void> (Installer::*)(const FrozenView& view);
   Result<void> stop_for(Work work) {
-    const FreezeOptions freeze{.thread_deadline = options_.max_pause,
-                               .budget = options_.max_pause,
-                               .deadline = options_.deadline};
+    auto longest = options_.max_pause;
+    if (options_.most_stopped) {
+      const auto so_far = std::chrono::ceil<std::chrono::milliseconds>(made_.stopped_);
+      longest = std::clamp(*options_.most_stopped - so_far, 1ms, longest);
+    }
+    const FreezeOptions freeze{
+        .thread_deadline = longest, .budget = longest, .deadline = options_.deadline};
     const auto frozen =
         while_frozen(target_, freeze, [&](const FrozenView& view) { return (this->*work)(view); });
     if (!frozen) return frozen.error();

@@ -20,6 +20,8 @@ struct InstallOptions {
   std::uint64_t stack_bytes = std::uint64_t{16} << 10;  // most that are copied for one
   std::uint64_t ring_bytes = std::uint64_t{16} << 20;   // a power of two
   std::chrono::milliseconds max_pause{2000};
+  // All stops of the installation together; the removal's may come on top.
+  std::optional<std::chrono::milliseconds> most_stopped{};
   Deadline deadline{};  // of the whole run; a removal waits for at most half of what is left
   // Called if the installation fails, and what it has already put in cannot be taken out.
   std::function<void(const Error& why)> on_not_undone = {};

@@ -61,9 +61,6 @@ const Recipe& recipe_for(What what) {
                        [what](const Recipe& recipe) { return recipe.what == what; });
 }
 
-// A recording stops the process some times, briefly, to put its code there and to remove it.
-constexpr int kStopsOfRecording = 8;
-
 // Nothing over HTTP may show values, and nothing but a recording, which the operator has allowed,
 // may write to the process: every other report freezes it, and a Ruby process is read from outside,
 // as with an explicit --snapshot freeze.
@@ -85,7 +82,6 @@ Options options_for(const Options& given, const serve::Capture& capture) {
   if (serve::is_recording(capture.what)) {
     one.trace.length = capture.length;
     one.trace.with_final_mark = false;  // it would stop the process once more
-    one.max_pause = std::max(std::chrono::milliseconds(1), *one.max_pause / kStopsOfRecording);
   }
   one.quiet = true;
   one.verbose = false;

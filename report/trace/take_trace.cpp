@@ -88,7 +88,10 @@ class Tracing {
     const bool is_exact = options_.every <= 1;
     InstallOptions how{.every = std::max<std::uint64_t>(1, options_.every),
                        .stack_bytes = is_exact ? kShortStackBytes : kStackBytes};
-    if (options_.request.max_pause) how.max_pause = *options_.request.max_pause;
+    if (options_.request.max_pause) {
+      how.max_pause = *options_.request.max_pause;
+      how.most_stopped = how.max_pause;
+    }
     how.deadline = options_.request.deadline;
     fill_header();
     const auto collections = collections_so_far(prepared_);
