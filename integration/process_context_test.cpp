@@ -130,7 +130,7 @@ TEST_CASE("a process context is always read whole, and a change that never ends 
   target.ask("begin");
   const ToolRun check = report(target, {"check"});
   CHECK(has(check.output,
-            "\nservice     unknown: OpenTelemetry's process context: "
+            "\nservice     unknown: the process context of OpenTelemetry: "
             "the process is changing it\n"));
   const ToolRun counts = report(target, {"count", "--json"});
   CHECK(counts.status == 0);

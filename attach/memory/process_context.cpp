@@ -332,7 +332,7 @@ Result<Attributes> read_process_context(const MemoryReader& memory, const Memory
     if (!is_process_context(mapping.path)) continue;
     auto attributes = read_context_at(memory, mapping.range.start);
     if (attributes) return attributes;
-    wrong = std::move(attributes).error().context("OpenTelemetry's process context");
+    wrong = std::move(attributes).error().context("the process context of OpenTelemetry");
   }
   if (wrong) return *std::move(wrong);
   return Attributes{};
