@@ -6,12 +6,13 @@ Prints how many were run; fails, with the difference, if one printed something e
 """
 
 import difflib
+import re
 import subprocess
 import sys
 
 
 def commands(text):
-    for block in text.split("```\n")[1::2]:
+    for block in re.split(r"^```.*\n", text, flags=re.MULTILINE)[1::2]:
         found = []
         for line in block.splitlines():
             if line.startswith("$ "):
