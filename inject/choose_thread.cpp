@@ -10,6 +10,7 @@
 #include "attach/arch/system_calls.h"
 #include "attach/process/process_status.h"
 #include "attach/stop/rewind.h"
+#include "inject/arch/possible.h"
 #include "inject/arch/stub.h"
 
 namespace heapattach {
@@ -161,6 +162,7 @@ std::optional<std::string_view> objection_in_place(const Candidate& candidate) {
 
 Result<Borrowed> borrow_in_place(
     RemoteControl& control, const Process& process, const MemoryMap& map, pid_t tid, bool rewind) {
+  HA_TRY(check_can_run_code());
   FilterVerdicts verdicts;
   const Candidate seen = HA_TRY(look_at(control, process, map, tid, verdicts));
   if (const auto objection = objection_in_place(seen)) {
@@ -174,6 +176,7 @@ Result<Borrowed> choose_thread(RemoteControl& control,
                                const MemoryMap& map,
                                std::span<const pid_t> tids,
                                bool rewind) {
+  HA_TRY(check_can_run_code());
   std::optional<Candidate> best;
   FilterVerdicts verdicts;
   std::string why = "none is stopped";

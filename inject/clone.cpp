@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "attach/base/needed_time.h"
+#include "inject/arch/possible.h"
 #include "inject/arch/stub.h"
 #include "inject/choose_thread.h"
 #include "inject/headroom.h"
@@ -195,6 +196,9 @@ class CloneMaker {
 Result<Clone> Clone::make(const Process& target,
                           const CloneOptions& options,
                           RemoteControl& control) {
+  if (auto possible = check_can_run_code(); !possible) {
+    return std::move(possible).error().advise(kInstead);
+  }
   // Stubs of killed runs may fill all the padding. Dead copies are reaped before another is made,
   // so that they do not pile up even if every run is killed.
   if (const auto left = left_stubs(HA_TRY(target.maps()), control.memory()); !left.empty()) {

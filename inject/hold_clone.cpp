@@ -4,15 +4,14 @@
 #include <chrono>
 #include <csignal>
 
-#include <elf.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "attach/arch/system_calls.h"
+#include "attach/arch/thread_registers.h"
 #include "attach/base/ptrace_word.h"
 #include "inject/watch.h"
 #include "inject/way_back.h"
@@ -29,10 +28,8 @@ constexpr std::chrono::seconds kDeathPatience{30};
 
 // Whether a stopped clone has reached its sleep, and so no longer shares the target's files.
 bool is_asleep(pid_t pid) {
-  RawRegisters at{};
-  iovec area{&at, sizeof at};
-  if (ptrace(PTRACE_GETREGSET, pid, ptrace_word(NT_PRSTATUS), &area) != 0) return false;
-  return call_number(at) == SYS_nanosleep && call_state(at) == CallState::RestartsRest;
+  const auto at = read_registers(pid);
+  return at && call_number(*at) == SYS_nanosleep && call_state(*at) == CallState::RestartsRest;
 }
 
 Error ended_early(pid_t pid) {

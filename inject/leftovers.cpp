@@ -16,6 +16,7 @@
 #include "attach/base/guardian.h"
 #include "attach/base/interrupt.h"
 #include "attach/base/word.h"
+#include "inject/arch/possible.h"
 #include "inject/arch/stub.h"
 #include "inject/choose_thread.h"
 #include "inject/padding.h"
@@ -237,6 +238,7 @@ Result<void> clear_leftovers(const Process& target,
                              RemoteControl& control,
                              const Deadline& deadline,
                              std::vector<pid_t> also) {
+  if (!kCanRunCode) return {};
   const MemoryMap map = HA_TRY(target.maps());
   for (const pid_t number : dead_clones(target)) {
     if (std::find(also.begin(), also.end(), number) == also.end()) also.push_back(number);
@@ -256,6 +258,7 @@ Result<void> clear_leftovers(const Process& target,
 }
 
 Result<void> clear_leftovers(const Process& target, const Deadline& deadline) {
+  if (!kCanRunCode) return {};
   wait_for_last_copies(target, deadline);
   const auto control = HA_TRY(PtraceControl::open(target));
   return clear_leftovers(target, *control, deadline);

@@ -5,17 +5,16 @@
 #include <cerrno>
 #include <csignal>
 
-#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "attach/arch/system_calls.h"
+#include "attach/arch/thread_registers.h"
 #include "attach/base/back_off.h"
 #include "attach/base/interrupt.h"
 #include "attach/base/ptrace_word.h"
@@ -45,13 +44,6 @@ constexpr std::chrono::seconds kStopPatience{1};
 constexpr int kRoundsPerListing = 250;
 constexpr BackOff kBackOff{.yields = 50, .longest_nanoseconds = 200'000};
 
-Result<void> set_registers(pid_t thread, const RawRegisters& values) {
-  RawRegisters copy = values;
-  iovec area{&copy, sizeof copy};
-  return checked("PTRACE_SETREGSET",
-                 ptrace(PTRACE_SETREGSET, thread, ptrace_word(NT_PRSTATUS), &area));
-}
-
 // Success if the thread has been killed, which waiting for it then reports.
 Result<void> unless_killed(Result<void> done) {
   if (!done && done.error().os_errno == ESRCH) return {};
@@ -77,7 +69,7 @@ void exit_all(pid_t thread) {
   auto now = OwnProcess::registers(thread);
   if (!now) return;
   replace_call(*now, SYS_exit_group);
-  static_cast<void>(set_registers(thread, *now));
+  static_cast<void>(write_registers(thread, *now));
 }
 
 Result<int> wait_for(pid_t thread, Clock::time_point deadline) {
@@ -160,11 +152,7 @@ OwnProcess::~OwnProcess() {
 }
 
 Result<RawRegisters> OwnProcess::registers(pid_t thread) {
-  RawRegisters values{};
-  iovec area{&values, sizeof values};
-  HA_TRY(checked("PTRACE_GETREGSET",
-                 ptrace(PTRACE_GETREGSET, thread, ptrace_word(NT_PRSTATUS), &area)));
-  return values;
+  return read_registers(thread);
 }
 
 Result<void> OwnProcess::write(RemoteAddr at, std::span<const std::byte> bytes) const {
@@ -180,7 +168,7 @@ Result<std::int64_t> OwnProcess::system_call(long number,
   set_call(in, number, arguments);
   call_again(in, number);
   const pid_t pid = clone_.pid();
-  HA_TRY(set_registers(pid, in));
+  HA_TRY(write_registers(pid, in));
   const auto deadline = Clock::now() + kPatience;
   for (int stops = 0; stops < 2;) {  // at the call, and after it
     HA_TRY(resume(pid, 0, PTRACE_SYSCALL));
@@ -200,7 +188,7 @@ Error OwnProcess::explain(Error error) const {
 
 Result<OwnStop> OwnProcess::run(const RawRegisters& from, Clock::time_point deadline) {
   std::uint64_t none = 0;
-  HA_TRY(unless_killed(set_registers(clone_.pid(), from)));
+  HA_TRY(unless_killed(write_registers(clone_.pid(), from)));
   HA_TRY(unless_killed(checked("PTRACE_SETSIGMASK", ptrace(PTRACE_SETSIGMASK, clone_.pid(),
                                                            ptrace_word(sizeof none), &none))));
   return go_on(clone_.pid(), 0, deadline);
@@ -273,7 +261,7 @@ bool OwnProcess::keep_futex(pid_t thread, const RawRegisters& at) const {
   if (!may_be_shared_futex(at, *map)) return true;
   RawRegisters own = at;
   set_call_argument(own, 1, call_argument(at, 1) | FUTEX_PRIVATE_FLAG);
-  return set_registers(thread, own).has_value();
+  return write_registers(thread, own).has_value();
 }
 
 std::optional<OwnStop> OwnProcess::look_at_filtered(pid_t thread) const {
@@ -290,7 +278,7 @@ std::optional<OwnStop> OwnProcess::look_at_filtered(pid_t thread) const {
   // The call is skipped, and this is its result (seccomp(2), SECCOMP_RET_TRACE).
   RawRegisters refused = *now;
   refuse_call(refused, -EPERM);
-  static_cast<void>(set_registers(thread, refused));
+  static_cast<void>(write_registers(thread, refused));
   OwnStop stop = stopped(Kind::TriesCall, thread);
   if (what == kTriesProgram) stop.kind = Kind::TriesProgram;
   if (what == kTriesProcess) stop.kind = Kind::TriesProcess;

@@ -8,7 +8,6 @@
 #include <ctime>
 #include <memory>
 
-#include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
@@ -17,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/arch/thread_registers.h"
 #include "attach/arch/vector_registers.h"
 #include "attach/base/back_off.h"
 #include "attach/base/ptrace_word.h"
@@ -88,19 +88,15 @@ Result<std::unique_ptr<PtraceControl>> PtraceControl::open(const Process& target
 }
 
 Result<RawRegisters> PtraceControl::registers(pid_t tid) {
-  RawRegisters values{};
-  iovec area{&values, sizeof values};
-  HA_TRY(
-      checked("PTRACE_GETREGSET", ptrace(PTRACE_GETREGSET, tid, ptrace_word(NT_PRSTATUS), &area)));
-  if (area.iov_len == sizeof values) return values;
-  return Error{ErrorKind::Impossible, "it runs 32-bit code"};
+  auto found = read_registers(tid);
+  if (!found && found.error().kind == ErrorKind::Unsupported) {
+    return Error{ErrorKind::Impossible, "it runs 32-bit code"};
+  }
+  return found;
 }
 
 Result<void> PtraceControl::set_registers(pid_t tid, const RawRegisters& values) {
-  RawRegisters copy = values;
-  iovec area{&copy, sizeof copy};
-  return checked("PTRACE_SETREGSET",
-                 ptrace(PTRACE_SETREGSET, tid, ptrace_word(NT_PRSTATUS), &area));
+  return write_registers(tid, values);
 }
 
 Result<std::uint64_t> PtraceControl::signal_mask(pid_t tid) {

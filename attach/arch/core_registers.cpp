@@ -8,7 +8,7 @@
 #include <elf.h>
 
 #include "attach/arch/processors.h"
-#include "attach/arch/vector_registers.h"
+#include "attach/arch/vector_words.h"
 
 // The order of the words is that of the kernel's user_regs_struct (x86-64) and user_pt_regs
 // (aarch64).
@@ -29,45 +29,34 @@ bool is_thrown_out(std::uint64_t result) {
          kResults.end();
 }
 
-CoreRegisters of_x86_64(const Words& words) {
+Registers of_x86_64(const Words& words) {
   enum { kR15, kR14, kR13, kR12, kRbp, kRbx, kR11, kR10, kR9, kR8, kRax, kRcx, kRdx, kRsi, kRdi };
   enum { kOrigRax = 15, kRip = 16, kRsp = 19, kFsBase = 21 };
-  CoreRegisters found;
-  found.registers.general = {words[kRax], words[kRbx], words[kRcx], words[kRdx], words[kRsi],
-                             words[kRdi], words[kRbp], words[kR8],  words[kR9],  words[kR10],
-                             words[kR11], words[kR12], words[kR13], words[kR14], words[kR15]};
-  found.registers.instruction_pointer = {words[kRip]};
-  found.registers.stack_pointer = {words[kRsp]};
-  found.registers.thread_pointer = {words[kFsBase]};
+  Registers found;
+  found.general = {words[kRax], words[kRbx], words[kRcx], words[kRdx], words[kRsi],
+                   words[kRdi], words[kRbp], words[kR8],  words[kR9],  words[kR10],
+                   words[kR11], words[kR12], words[kR13], words[kR14], words[kR15]};
+  found.instruction_pointer = {words[kRip]};
+  found.stack_pointer = {words[kRsp]};
+  found.thread_pointer = {words[kFsBase]};
   const bool is_in_call =
       is_thrown_out(words[kRax]) && static_cast<std::int64_t>(words[kOrigRax]) >= 0;
-  if (is_in_call) found.registers.system_call = words[kOrigRax];
+  if (is_in_call) found.system_call = words[kOrigRax];
   return found;
 }
 
 // Another note has the thread pointer.
-CoreRegisters of_aarch64(const Words& words) {
+Registers of_aarch64(const Words& words) {
   constexpr std::size_t kStackPointer = 31;
   constexpr std::size_t kInstructionPointer = 32;
-  CoreRegisters found;
-  std::copy_n(words.begin() + kFirstGeneralOfAarch64, found.registers.general.size(),
-              found.registers.general.begin());
-  found.others.assign(words.begin(), words.begin() + kFirstGeneralOfAarch64);
-  found.registers.instruction_pointer = {words[kInstructionPointer]};
-  found.registers.stack_pointer = {words[kStackPointer]};
+  Registers found;
+  found.general = GeneralRegisters(std::span(words).first<GeneralRegisters::kOfAarch64>());
+  found.instruction_pointer = {words[kInstructionPointer]};
+  found.stack_pointer = {words[kStackPointer]};
   return found;
 }
 
 using NoWords = std::vector<std::uint64_t>;
-
-// v0 to v31, of 16 bytes each.
-std::vector<std::uint64_t> vectors_of_aarch64(std::span<const std::byte> saved) {
-  constexpr std::size_t kWords = 64;
-  std::vector<std::uint64_t> words(std::min(kWords, saved.size() / sizeof(std::uint64_t)));
-  std::memcpy(words.data(), saved.data(), words.size() * sizeof(std::uint64_t));
-  std::erase(words, 0);
-  return words;
-}
 
 }  // namespace
 
@@ -76,7 +65,7 @@ std::size_t core_register_bytes(std::uint16_t machine) {
   return words * sizeof(std::uint64_t);
 }
 
-CoreRegisters core_registers(std::uint16_t machine, std::span<const std::byte> saved) {
+Registers core_registers(std::uint16_t machine, std::span<const std::byte> saved) {
   Words words{};
   std::memcpy(words.data(), saved.data(), std::min(saved.size(), core_register_bytes(machine)));
   return machine == EM_AARCH64 ? of_aarch64(words) : of_x86_64(words);
@@ -87,9 +76,9 @@ std::vector<std::uint64_t> core_vector_words(std::uint16_t machine,
                                              std::uint32_t type,
                                              std::span<const std::byte> saved) {
   const bool is_basic = owner == "CORE" && type == NT_FPREGSET;
-  if (machine == EM_AARCH64) return is_basic ? vectors_of_aarch64(saved) : NoWords();
+  if (machine == EM_AARCH64) return is_basic ? words_of_fpsimd(saved) : NoWords();
   const bool is_extended = owner == "LINUX" && type == NT_X86_XSTATE;
-  return is_basic || is_extended ? vector_words(saved) : NoWords();
+  return is_basic || is_extended ? words_of_xsave(saved) : NoWords();
 }
 
 std::optional<RemoteAddr> core_thread_pointer(std::uint16_t machine,

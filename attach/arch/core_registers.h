@@ -12,17 +12,8 @@
 // The registers of threads in core files, for every processor that we know, whatever ours is.
 namespace heapattach {
 
-// Registers::general of a thread of aarch64 is x16 to x30, in this order. The others, x0 to x15,
-// are the first words of its vector_registers.
-inline constexpr std::size_t kFirstGeneralOfAarch64 = 16;
-
-// A thread's registers as far as one kind of note has them.
-struct CoreRegisters {
-  Registers registers;
-  std::vector<std::uint64_t> others;  // general ones for which Registers has no room
-};
-// The note NT_PRSTATUS from `pr_reg` on. Missing words are 0.
-[[nodiscard]] CoreRegisters core_registers(std::uint16_t machine, std::span<const std::byte> saved);
+// A thread's registers, from the note NT_PRSTATUS, `pr_reg` on. Missing words are 0.
+[[nodiscard]] Registers core_registers(std::uint16_t machine, std::span<const std::byte> saved);
 // The bytes of these registers.
 [[nodiscard]] std::size_t core_register_bytes(std::uint16_t machine);
 

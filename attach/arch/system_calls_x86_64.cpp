@@ -29,9 +29,9 @@ std::uint64_t call_argument(const RawRegisters& at, unsigned number) {
 }
 
 std::array<std::uint64_t, 6> call_arguments(const Registers& at) {
-  const auto& [rax, rbx, rcx, rdx, rsi, rdi, rbp, r8, r9, r10, r11, r12, r13, r14, r15] =
-      at.general;
-  return {rdi, rsi, rdx, r10, r8, r9};
+  enum { kRdx = 3, kRsi = 4, kRdi = 5, kR8 = 7, kR9 = 8, kR10 = 9 };  // as in Registers::general
+  return {at.general[kRdi], at.general[kRsi], at.general[kRdx],
+          at.general[kR10], at.general[kR8],  at.general[kR9]};
 }
 
 std::int64_t call_result(const RawRegisters& at) {

@@ -2,22 +2,22 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include <sys/types.h>
 
+#include "attach/arch/vector_words.h"
+
 namespace heapattach {
 
-// The kind of note, in core files and for ptrace(2), that has all these registers, and their fewest
-// bytes.
+// The kind of note for ptrace(2) that has all these registers, and their fewest bytes.
+#ifdef __x86_64__
 inline constexpr std::uint32_t kExtendedState = 0x202;  // NT_X86_XSTATE
-inline constexpr std::size_t kLeastExtendedState = 576;
-
-// The words of a thread's floating-point and vector registers (x87, SSE, AVX, AVX-512) that may
-// hold pointers, from the memory layout of the instruction XSAVE: Intel's manual, volume 1, 13.4.
-// It is also the layout of NT_X86_XSTATE and, without what comes after SSE, of NT_FPREGSET.
-[[nodiscard]] std::vector<std::uint64_t> vector_words(std::span<const std::byte> saved);
+inline constexpr std::size_t kLeastExtendedState = kLeastXsaveBytes;
+#else
+inline constexpr std::uint32_t kExtendedState = 2;  // NT_PRFPREG
+inline constexpr std::size_t kLeastExtendedState = 528;
+#endif
 
 // Reads the vector registers of a thread that is stopped and traced by this thread; empty if the
 // kernel refuses.

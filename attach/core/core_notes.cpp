@@ -92,12 +92,9 @@ class Reader {
     if (tid <= 0) return fault(fmt::format("a thread has the invalid id {}", tid));
     // In files that the kernel writes, the first thread is the one that ended the process.
     if (notes_.threads.empty()) notes_.signal = status.pr_cursig;
-    CoreRegisters found = core_registers(notes_.machine, body.subspan(kRegistersAt, bytes));
     FrozenThread thread;
     thread.tid = tid;
-    thread.registers = found.registers;
-    thread.vector_registers = found.others;
-    others_ = std::move(found.others);
+    thread.registers = core_registers(notes_.machine, body.subspan(kRegistersAt, bytes));
     notes_.threads.push_back(std::move(thread));
   }
 
@@ -108,10 +105,8 @@ class Reader {
     if (const auto pointer = core_thread_pointer(notes_.machine, owner, type, body)) {
       thread.registers->thread_pointer = *pointer;
     }
-    const auto words = core_vector_words(notes_.machine, owner, type, body);
-    if (words.empty()) return;
-    thread.vector_registers = others_;
-    thread.vector_registers.insert(thread.vector_registers.end(), words.begin(), words.end());
+    auto words = core_vector_words(notes_.machine, owner, type, body);
+    if (!words.empty()) thread.vector_registers = std::move(words);
   }
 
   void take_process(Bytes body) {
@@ -164,7 +159,6 @@ class Reader {
   }
 
   CoreNotes& notes_;
-  std::vector<std::uint64_t> others_;  // the last thread's, CoreRegisters::others
 };
 
 }  // namespace

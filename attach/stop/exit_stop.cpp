@@ -20,15 +20,14 @@
 #include <csignal>
 #include <utility>
 
-#include <elf.h>
 #include <fmt/format.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "attach/arch/system_calls.h"
+#include "attach/arch/thread_registers.h"
 #include "attach/arch/vector_registers.h"
 #include "attach/base/back_off.h"
 #include "attach/base/guardian.h"
@@ -48,13 +47,6 @@ constexpr std::chrono::seconds kPatience{5};
 
 void resume(pid_t tid, int signal = 0) {
   ptrace(PTRACE_CONT, tid, nullptr, ptrace_word(static_cast<unsigned>(signal)));
-}
-
-std::optional<RawRegisters> raw_registers(pid_t tid) {
-  RawRegisters raw{};
-  iovec area{&raw, sizeof raw};
-  if (ptrace(PTRACE_GETREGSET, tid, ptrace_word(NT_PRSTATUS), &area) != 0) return std::nullopt;
-  return raw;
 }
 
 // A signal for the whole process that stops it, and not a report of one thread.
@@ -215,7 +207,7 @@ void ExitStop::take_stop(pid_t tid, int status) {
     case PTRACE_EVENT_EXIT: {
       unsigned long message = 0;
       ptrace(PTRACE_GETEVENTMSG, tid, nullptr, &message);
-      const auto raw = raw_registers(tid);
+      const auto raw = read_registers(tid);
       const long call = raw ? call_number(*raw).value_or(-1) : 0;
       threads_.stop(tid, {static_cast<std::uint64_t>(call), static_cast<int>(message)});
       return;
@@ -287,7 +279,7 @@ Result<void> ExitStop::look() {
     thread.tid = tid;
     thread.state = 'R';
     if (const auto state = process.thread_state(tid)) thread.name = state->name;
-    if (const auto raw = raw_registers(tid)) {
+    if (const auto raw = read_registers(tid)) {
       thread.registers = registers_of(*raw);
       thread.vector_registers = read_vector_registers(tid);
     }

@@ -6,15 +6,14 @@
 #include <cstring>
 #include <ctime>
 
-#include <elf.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "attach/arch/system_calls.h"
+#include "attach/arch/thread_registers.h"
 #include "attach/arch/vector_registers.h"
 #include "attach/base/back_off.h"
 #include "attach/base/fault_points.h"
@@ -57,7 +56,7 @@ bool has_empty_queue(pid_t tid, std::uint32_t flags) {
 }  // namespace
 
 PtraceTracer::PtraceTracer(const Process& process, std::atomic<bool>& is_seizing) noexcept
-    : process_(process), is_seizing_(is_seizing), own_tid_(gettid()) {}
+    : process_(process), is_seizing_(is_seizing), own_tid_(gettid()), calls_(process) {}
 
 Result<ThreadListing> PtraceTracer::threads() {
   return process_.list_threads();
@@ -95,6 +94,7 @@ Result<void> PtraceTracer::explain_refusal(pid_t tid) const {
 }
 
 Result<void> PtraceTracer::interrupt(pid_t tid) {
+  calls_.before_interrupt(tid);
   if (traced(FaultPoint::Interrupt, PTRACE_INTERRUPT, tid, nullptr, nullptr) == 0) return {};
   return os_error("PTRACE_INTERRUPT", errno);
 }
@@ -110,6 +110,7 @@ Result<std::optional<TraceEvent>> PtraceTracer::poll(pid_t tid) {
   if (got < 0) return os_error("waitpid", failure);
   if (!WIFSTOPPED(status)) note_program_end(tid, status);
   TraceEvent event = decode(status);
+  if (event.kind == TraceEvent::Kind::Signal) calls_.after_signal(tid);
   if (event.kind == TraceEvent::Kind::Cloned) {
     unsigned long other = 0;
     if (traced(FaultPoint::GetEventMessage, PTRACE_GETEVENTMSG, tid, nullptr, &other) == 0) {
@@ -129,14 +130,10 @@ bool PtraceTracer::detach(pid_t tid, int signal) noexcept {
 }
 
 Result<RawRegisters> PtraceTracer::registers(pid_t tid) {
-  RawRegisters values{};
-  iovec area{&values, sizeof values};
-  if (traced(FaultPoint::GetRegisters, PTRACE_GETREGSET, tid, ptrace_word(NT_PRSTATUS), &area) !=
-      0) {
-    return os_error("PTRACE_GETREGSET", errno);
-  }
-  if (area.iov_len == sizeof values) return values;
-  return Error{ErrorKind::Unsupported, "it runs 32-bit code; only 64-bit programs are supported"};
+  if (fault_at(FaultPoint::GetRegisters)) return os_error("PTRACE_GETREGSET", errno);
+  RawRegisters values = HA_TRY(read_registers(tid));
+  calls_.add_to(tid, values);
+  return values;
 }
 
 std::vector<std::uint64_t> PtraceTracer::vector_registers(pid_t tid) {
@@ -144,13 +141,8 @@ std::vector<std::uint64_t> PtraceTracer::vector_registers(pid_t tid) {
 }
 
 Result<void> PtraceTracer::set_registers(pid_t tid, const RawRegisters& values) {
-  RawRegisters copy = values;
-  iovec area{&copy, sizeof copy};
-  if (traced(FaultPoint::SetRegisters, PTRACE_SETREGSET, tid, ptrace_word(NT_PRSTATUS), &area) ==
-      0) {
-    return {};
-  }
-  return os_error("PTRACE_SETREGSET", errno);
+  if (fault_at(FaultPoint::SetRegisters)) return os_error("PTRACE_SETREGSET", errno);
+  return write_registers(tid, values);
 }
 
 bool PtraceTracer::is_after_syscall(pid_t tid, RemoteAddr at) {

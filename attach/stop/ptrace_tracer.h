@@ -3,6 +3,7 @@
 #include <atomic>
 #include <vector>
 
+#include "attach/stop/arch/interrupted_calls.h"
 #include "attach/stop/tracer.h"
 
 namespace heapattach {
@@ -41,6 +42,7 @@ class PtraceTracer final : public Tracer {
   const Process& process_;
   std::atomic<bool>& is_seizing_;
   pid_t own_tid_;
+  InterruptedCalls calls_;
 };
 
 }  // namespace heapattach

@@ -9,6 +9,7 @@
 
 #include "attach/base/guardian.h"
 #include "attach/process/start_program.h"
+#include "inject/arch/possible.h"
 #include "inject/arch/stub.h"
 #include "inject/choose_thread.h"
 #include "inject/in_place.h"
@@ -53,6 +54,7 @@ class InProcess {
         threads_(process, modules) {}
 
   Result<CallReport> run() {
+    HA_TRY(check_can_run_code());
     const auto left = options_.request.deadline.at - Clock::now();
     const auto until = Clock::now() + std::min<Clock::duration>(kSearch, left / kShareOfSearch);
     int looks = 0;

@@ -15,6 +15,7 @@
 
 #include "attach/process/blocked_call.h"
 #include "attach/process/process.h"
+#include "inject/arch/possible.h"
 #include "inject/clone.h"
 #include "inject/clone_call.h"
 #include "report/call/lock_watch.h"
@@ -465,6 +466,7 @@ Result<RubyAnswer> run_ruby(const CallOptions& options,
                             const RubyProcess& process,
                             const RubyCode& code,
                             const RubyReceiver& receiver) {
+  HA_TRY(check_can_run_code());
   return Runs(options, process, code, receiver).run();
 }
 

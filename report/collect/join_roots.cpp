@@ -117,14 +117,11 @@ class RootList {
   void add_registers(const FrozenThread& thread) {
     const std::uint16_t machine = machine_of(from_.target.modules);
     add_registers(thread, register_names(machine), thread.registers->general);
-    add_registers(thread, other_register_names(machine), thread.vector_registers);
   }
 
   // Adds vector registers, which the collector does not scan.
   void add_vector_registers(const FrozenThread& thread) {
-    const std::size_t others = other_register_names(machine_of(from_.target.modules)).size();
-    const std::span<const std::uint64_t> words = thread.vector_registers;
-    for (const std::uint64_t word : words.subspan(std::min(others, words.size()))) {
+    for (const std::uint64_t word : thread.vector_registers) {
       const auto to = heap_.resolve(word, heap::Heap::From::Stack);
       if (to) add(in_register(thread, "(vector register)"), *to);
     }

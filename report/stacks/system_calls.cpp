@@ -158,7 +158,9 @@ std::string polled(const SystemCall& call, const MemoryReader& capture, Descript
   }
   if (count > kMostPolled) text += fmt::format(", … of {}", count);
   if (text.empty()) text = fmt::format("{} descriptors", count);
-  if (call.number == kPoll) return fmt::format("{}; {}", text, timeout_ms(call.arguments[2]));
+  if (call.number == static_cast<std::uint64_t>(kPoll)) {
+    return fmt::format("{}; {}", text, timeout_ms(call.arguments[2]));
+  }
   return text;
 }
 

@@ -170,9 +170,6 @@ LiveSet find_live(
   std::vector<heap::RootWords> words = heap::root_words(ranges, capture);
   for (const FrozenThread& thread : threads) {
     words.push_back({std::as_bytes(std::span(thread.registers->general)), heap::Heap::From::Stack});
-    const std::span<const std::uint64_t> others = thread.vector_registers;
-    const std::size_t count = std::min(others.size(), other_register_names(roots.machine).size());
-    words.push_back({std::as_bytes(others.first(count)), heap::Heap::From::Stack});
   }
   heap::Marker marker(heap, free, workers);
   marker.trace(words, uncollectable);

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "attach/arch/core_registers.h"
 #include "symbols/code/arch/instructions_aarch64.h"
 #include "symbols/unwind/arch/aarch64.h"
 
@@ -67,7 +66,7 @@ bool is_signal_return(const Module& module, RemoteAddr pc) {
 
 void take_general(const Registers& registers, MachineState& state) {
   for (std::size_t i = 0; i < registers.general.size(); ++i) {
-    state.set(kFirstGeneralOfAarch64 + i, registers.general[i]);
+    state.set(i, registers.general[i]);
   }
 }
 

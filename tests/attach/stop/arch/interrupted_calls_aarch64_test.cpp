@@ -1,0 +1,130 @@
+// Compiled for aarch64 only: it is about the registers of that processor's threads.
+
+#include <cerrno>
+
+#include <doctest/doctest.h>
+#include <sys/syscall.h>
+
+#include "attach/arch/system_calls.h"
+#include "attach/stop/arch/interrupted_calls.h"
+#include "attach/stop/rewind.h"
+
+namespace heapattach {
+
+namespace {
+
+constexpr std::uint64_t kAfter = 0x401004;
+constexpr std::uint64_t kStack = 0x7ff0'0000'1000;
+
+// epoll_pwait(5, events, 4, -1, NULL, 8), as /proc shows it while the thread is blocked in it.
+BlockedCall waiting() {
+  return {.number = SYS_epoll_pwait,
+          .arguments = {5, 0x7000, 4, 0xffffffff, 0, 8},
+          .stack_pointer = {kStack},
+          .instruction_pointer = {kAfter}};
+}
+
+// The registers at a stop that has interrupted it.
+RawRegisters stopped(std::uint64_t first, std::uint64_t pc) {
+  RawRegisters at;
+  const BlockedCall call = waiting();
+  for (unsigned i = 1; i < 6; ++i) at.general.regs[i] = call.arguments[i];
+  at.general.regs[0] = first;
+  at.general.regs[8] = SYS_epoll_pwait;
+  at.general.sp = kStack;
+  at.general.pc = pc;
+  return at;
+}
+
+constexpr auto kFailed = static_cast<std::uint64_t>(-EINTR);
+
+RawRegisters failed() {
+  RawRegisters at = stopped(kFailed, kAfter);
+  at.interruption = interruption_of(waiting(), at);
+  at.call = SYS_epoll_pwait;
+  at.first_argument = 5;
+  return at;
+}
+
+}  // namespace
+
+TEST_CASE("a stop interrupts the call that the thread was blocked in, and no other") {
+  CHECK(interruption_of(waiting(), stopped(kFailed, kAfter)) == Interruption::Fails);
+  CHECK(interruption_of(waiting(), stopped(5, kAfter - 4)) == Interruption::Restarts);
+
+  SUBCASE("it returned") {
+    CHECK(interruption_of(waiting(), stopped(2, kAfter)) == Interruption::None);
+  }
+  SUBCASE("it is about to make the call for another file") {
+    CHECK(interruption_of(waiting(), stopped(6, kAfter - 4)) == Interruption::None);
+  }
+  SUBCASE("it is elsewhere") {
+    CHECK(interruption_of(waiting(), stopped(kFailed, kAfter + 4)) == Interruption::None);
+  }
+  SUBCASE("in another function's frame") {
+    RawRegisters at = stopped(kFailed, kAfter);
+    at.general.sp -= 64;
+    CHECK(interruption_of(waiting(), at) == Interruption::None);
+  }
+  SUBCASE("in another call") {
+    RawRegisters at = stopped(kFailed, kAfter);
+    at.general.regs[8] = SYS_ppoll;
+    CHECK(interruption_of(waiting(), at) == Interruption::None);
+  }
+  SUBCASE("with another time limit") {
+    RawRegisters at = stopped(kFailed, kAfter);
+    at.general.regs[3] = 1000;
+    CHECK(interruption_of(waiting(), at) == Interruption::None);
+  }
+  SUBCASE("the kernel still knows the call: it has stopped for the call itself") {
+    RawRegisters at = stopped(kFailed, kAfter);
+    at.call = SYS_epoll_pwait;
+    CHECK(interruption_of(waiting(), at) == Interruption::None);
+  }
+  SUBCASE("it was in a page fault") {
+    BlockedCall fault = waiting();
+    fault.number = -1;
+    CHECK(interruption_of(fault, stopped(kFailed, kAfter)) == Interruption::None);
+  }
+}
+
+TEST_CASE("an untimed call that has failed is made again with its first argument") {
+  const auto again = rewound(failed(), 0);
+  REQUIRE(again);
+  CHECK(again->general.pc == kAfter - 4);
+  CHECK(again->general.regs[0] == 5);
+  CHECK(again->general.regs[8] == SYS_epoll_pwait);
+  CHECK(again->interruption == Interruption::None);
+  CHECK_FALSE(call_number(*again));
+  CHECK_FALSE(rewound(failed(), 1));  // a signal waits
+
+  RawRegisters timed = failed();
+  timed.general.regs[3] = 1000;
+  CHECK_FALSE(is_rewindable(timed));
+  RawRegisters unknown = stopped(kFailed, kAfter);  // in no call that we know of
+  CHECK_FALSE(is_rewindable(unknown));
+}
+
+TEST_CASE("a thread in a call is shown after the instruction, with all arguments") {
+  const Registers seen = registers_of(failed());
+  CHECK(seen.system_call == SYS_epoll_pwait);
+  CHECK(seen.instruction_pointer == RemoteAddr{kAfter});
+  CHECK(call_arguments(seen) == waiting().arguments);
+
+  RawRegisters restarts = stopped(5, kAfter - 4);
+  restarts.interruption = Interruption::Restarts;
+  restarts.call = SYS_epoll_pwait;
+  restarts.first_argument = 5;
+  CHECK(registers_of(restarts).instruction_pointer == RemoteAddr{kAfter});
+
+  CHECK_FALSE(registers_of(stopped(5, kAfter)).system_call);
+  CHECK(registers_of(stopped(5, kAfter)).general.size() == 31);
+}
+
+TEST_CASE("the numbers that code loads for a call are found, the nearest first") {
+  // mov x8, #22; mov w0, #1; mov w8, #73; svc #0
+  const std::array<std::uint32_t, 4> code{0xd28002c8, 0x52800020, 0x52800928, 0xd4000001};
+  CHECK(numbers_loaded(std::as_bytes(std::span(code))) == std::vector<std::uint64_t>{73, 22});
+}
+
+}  // namespace heapattach
