@@ -3,56 +3,38 @@
 #
 # Compiles the programs in integration/arm64 for aarch64, runs them in an emulated machine with Debian's
 # arm64 kernel, and compares what heapattach says of their core files, here, with what they print. Takes
-# three minutes, and downloads 150 MB the first time; all of it is in build/arm64.
+# three minutes, and some more the first time; all of it is in build/arm64.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source integration/packages.sh
 readonly tool=$(realpath "${1:-build/dev/report/heapattach}")
-readonly target=aarch64-linux-gnu version=$(g++ -dumpversion) out=$PWD/build/arm64
-readonly root=$out/root machine=$out/machine
-install_packages qemu-system-arm cpio
+install_packages qemu-system-arm mmdebstrap cpio xz-utils
+source integration/arm64/machine.sh
+readonly out=$arm64/cores machine=$arm64/cores/machine
 
-readonly compiler=({gcc,cpp}-"$version-$target" "binutils-$target" "libgcc-$version-dev-arm64-cross"
-  libgcc-s1-arm64-cross {libc6,linux-libc}-dev-arm64-cross libc6-arm64-cross libgc-dev:arm64 libgc1:arm64)
-readonly inside=({busybox-static,libc6,libgc1,libgcc-s1}:arm64)
-
-# With lists of its own, so that this machine's need not have another architecture.
-own_apt() {
-  apt-get -q -o APT::Architectures::=amd64 -o APT::Architectures::=arm64 -o APT::Sandbox::User=root \
-    -o Dir::State="$out/state" -o Dir::State::status=/dev/null -o Dir::Cache="$out/cache" "$@"
-}
-
-fetch() {
-  local kernel package
-  [[ $(cat "$out/fetched" 2>/dev/null) != "${compiler[*]} ${inside[*]}" ]] || return 0
+# The few files of the machine's root that the programs need.
+make_machine() {
+  local file
   rm -rf "$out"
-  mkdir -p "$out"/{state/lists/partial,cache/archives/partial,compiler,inside,kernel} "$machine"
-  own_apt update
-  (cd "$out/compiler" && own_apt download "${compiler[@]}")
-  (cd "$out/inside" && own_apt download "${inside[@]}")
-  kernel=$(apt-cache -o Dir::State="$out/state" -o Dir::Cache="$out/cache" -o APT::Architectures::=arm64 \
-    depends linux-image-arm64:arm64 | sed -n 's/.*Depends: \(linux-image-[0-9][^ ]*\).*/\1/p' | head -n 1)
-  (cd "$out/kernel" && own_apt download "${kernel%:arm64}:arm64")
-  for package in "$out"/compiler/*.deb; do dpkg -x "$package" "$root"; done
-  for package in "$out"/inside/*.deb; do dpkg -x "$package" "$machine"; done
-  for package in "$out"/kernel/*.deb; do dpkg -x "$package" "$out/kernel"; done
-  echo "${compiler[*]} ${inside[*]}" >"$out/fetched"
+  mkdir -p "$machine"/{proc,sys,dev,out,bin}
+  cp "$arm64/root/bin/busybox" "$machine/bin/"
+  for file in "$arm64_target"/lib{c.so.6,gc.so.1,gcc_s.so.1,m.so.6} ld-linux-aarch64.so.1; do
+    mkdir -p "$(dirname "$machine/lib/$file")"
+    cp -L "$(find "$arm64/root/lib" "$arm64/root/usr/lib" -path "*/$file" | head -n 1)" "$machine/lib/$file"
+  done
 }
 
 # compile NAME SOURCE OPTION...: into the machine.
 compile() {
   local name=$1 source=$2
   shift 2
-  LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu "$root/usr/bin/$target-gcc-$version" --sysroot="$root" -g -O1 \
-    -isystem "$root/usr/$target/include" -I"$root/usr/include" -L"$root/usr/$target/lib" \
-    -L"$root/usr/lib/$target" -Wl,-rpath-link,"$root/usr/$target/lib" "integration/arm64/$source.c" \
-    -o "$machine/$name" "$@"
+  cross "$arm64/compiler/usr/bin/$arm64_target-gcc-$compiler_version" --sysroot="$arm64/root" -g -O1 \
+    "integration/arm64/$source.c" -o "$machine/$name" "$@"
 }
 
 # Runs all programs, and leaves core.NAME and printed.NAME in $out/made.
 run_machine() {
-  find "$out/kernel" \( -name virtio_mmio.ko -o -name virtio_blk.ko \) -exec cp {} "$machine/" \;
-  mkdir -p "$machine"/{proc,sys,dev,out}
+  find "$arm64/kernel" \( -name virtio_mmio.ko -o -name virtio_blk.ko \) -exec cp {} "$machine/" \;
   cat >"$machine/init" <<'END'
 #!/bin/busybox sh
 /bin/busybox mount -t proc none /proc
@@ -71,7 +53,7 @@ END
   mkdir "$out/made"
   truncate -s 256M "$out/disk"
   timeout 600 qemu-system-aarch64 -M virt -cpu max,pauth-impdef=on -smp 2 -m 1G -nographic -no-reboot -nic none \
-    -kernel "$(find "$out/kernel" -name 'vmlinuz-*')" -initrd "$out/initrd" \
+    -kernel "$(find "$arm64/kernel" -name 'vmlinuz-*')" -initrd "$out/initrd" \
     -append "console=ttyAMA0 rdinit=/init quiet panic=-1" -drive "file=$out/disk,format=raw,if=none,id=disk" \
     -device virtio-blk-device,drive=disk </dev/null >"$out/console" 2>&1
   tar xf "$out/disk" -C "$out/made"
@@ -100,7 +82,10 @@ check_collected() {
   [[ $name == stripped ]] || expect "$(report --stacks "$out/made/core.$name")" " outer " "$name"
 }
 
-fetch
+compiler_once
+root_once
+kernel_once
+make_machine
 compile collected collected -lgc
 compile fixed collected -static -lgc
 compile stripped collected -static -s -lgc

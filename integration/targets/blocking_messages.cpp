@@ -46,7 +46,11 @@ long wait_for_signal_for() {
 }
 
 long pause_for_ever() {
+#ifdef SYS_pause
   return syscall(SYS_pause);
+#else
+  return pause();
+#endif
 }
 
 long suspend() {

@@ -11,6 +11,29 @@
 
 namespace {
 
+// Of calls that this processor lacks, the C library's function makes a newer one.
+#ifdef SYS_poll
+long poll_call(pollfd* files, int milliseconds) {
+  return syscall(SYS_poll, files, 1, milliseconds);
+}
+long select_call(int end, fd_set* files, timeval* time) {
+  return syscall(SYS_select, end, files, nullptr, nullptr, time);
+}
+long epoll_wait_call(int file, epoll_event* events, int milliseconds) {
+  return syscall(SYS_epoll_wait, file, events, 4, milliseconds);
+}
+#else
+long poll_call(pollfd* files, int milliseconds) {
+  return poll(files, 1, milliseconds);
+}
+long select_call(int end, fd_set* files, timeval* time) {
+  return select(end, files, nullptr, nullptr, time);
+}
+long epoll_wait_call(int file, epoll_event* events, int milliseconds) {
+  return epoll_wait(file, events, 4, milliseconds);
+}
+#endif
+
 constexpr int kDueMilliseconds = 1500;
 constexpr std::size_t kMaskBytes = 8;
 
@@ -21,7 +44,7 @@ int silent_pipe() {
 
 long poll_with(int milliseconds) {
   pollfd file{silent_pipe(), POLLIN, 0};
-  return syscall(SYS_poll, &file, 1, milliseconds);
+  return poll_call(&file, milliseconds);
 }
 
 long poll_for() {
@@ -45,7 +68,7 @@ long select_for() {
   FD_ZERO(&files);
   FD_SET(file, &files);
   timeval time{1, 500'000};
-  return syscall(SYS_select, file + 1, &files, nullptr, nullptr, &time);
+  return select_call(file + 1, &files, &time);
 }
 
 long pselect_for() {
@@ -67,7 +90,7 @@ int epoll_of_silent_pipe() {
 
 long epoll_with(int milliseconds) {
   epoll_event events[4];
-  return syscall(SYS_epoll_wait, epoll_of_silent_pipe(), events, 4, milliseconds);
+  return epoll_wait_call(epoll_of_silent_pipe(), events, milliseconds);
 }
 
 long epoll_for_ever() {

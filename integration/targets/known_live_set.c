@@ -247,6 +247,7 @@ static __attribute__((noinline)) void make_held(uintptr_t* hidden, long number) 
 
 // Waits for ever with the only pointer to a tree in a register that calls preserve.
 static void hold_in_register(uintptr_t hidden) {
+#ifdef __x86_64__
   __asm__ volatile(
       "mov %%rax, %%r14\n\t"
       "not %%r14\n\t"
@@ -270,6 +271,33 @@ static void hold_in_register(uintptr_t hidden) {
       : "i"(SYS_pause)
       : "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
         "memory");
+#else
+  register uintptr_t held __asm__("x24") = hidden;
+  register atomic_int* count __asm__("x25") = &holding;
+  __asm__ volatile(
+      "mvn x24, x24\n\t"
+      "1: ldaxr w9, [x25]\n\t"
+      "add w9, w9, #1\n\t"
+      "stlxr w10, w9, [x25]\n\t"
+      "cbnz w10, 1b\n\t"
+      // The leftovers of earlier calls in the other registers reference nothing.
+      ".irp number, 1,5,6,7,9,10,11,12,13,14,15,16,17,19,20,21,22,23,25,26,27,28\n\t"
+      "mov x\\number, xzr\n\t"
+      ".endr\n"
+      "2: mov x0, xzr\n\t"
+      "mov x1, xzr\n\t"
+      "mov x2, xzr\n\t"
+      "mov x3, xzr\n\t"
+      "mov x4, xzr\n\t"
+      "mov x8, %[call]\n\t"  // ppoll, of nothing and for ever: there is no pause
+      "svc #0\n\t"
+      "b 2b"
+      : "+r"(held), "+r"(count)
+      : [call] "i"(SYS_ppoll)
+      : "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13",
+        "x14", "x15", "x16", "x17", "x19", "x20", "x21", "x22", "x23", "x26", "x27", "x28",
+        "memory");
+#endif
 }
 
 static __attribute__((noinline)) void make_stacked(struct node* volatile* slot, long number) {

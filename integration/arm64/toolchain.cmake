@@ -1,0 +1,22 @@
+# Cross compiles for aarch64 with Debian's compiler and libraries as arm64.sh unpacks them:
+# cmake -DCMAKE_TOOLCHAIN_FILE=integration/arm64/toolchain.cmake, with HEAPATTACH_ARM64 in the environment as
+# the directory with both.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(unpacked $ENV{HEAPATTACH_ARM64})
+set(CMAKE_SYSROOT ${unpacked}/root)
+set(tools ${unpacked}/compiler/usr/bin/aarch64-linux-gnu)
+set(CMAKE_C_COMPILER ${tools}-gcc-12)
+set(CMAKE_CXX_COMPILER ${tools}-g++-12)
+foreach(tool AR NM OBJCOPY RANLIB STRIP)
+  string(TOLOWER ${tool} name)
+  set(CMAKE_${tool} ${tools}-${name})
+endforeach()
+set(CMAKE_FIND_ROOT_PATH ${CMAKE_SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${CMAKE_SYSROOT})
+set(ENV{PKG_CONFIG_LIBDIR} ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${CMAKE_SYSROOT}/usr/share/pkgconfig)
