@@ -139,8 +139,8 @@ END
     -initrd "$arm64/initrd" -append "console=ttyAMA0 quiet panic=-1" \
     -drive "file=$arm64/disk/image,format=raw,if=none,id=disk,snapshot=on" -device virtio-blk-device,drive=disk \
     -device virtio-rng-device -fsdev local,id=here,path="$PWD",security_model=none,readonly=on \
-    -device virtio-9p-device,fsdev=here,mount_tag=here </dev/null 2>&1 | tr -d '\r' |
-    awk -v file="$arm64/status" '/^status [0-9]+$/ { print $2 >file; next } { print; fflush() }'
+    -device virtio-9p-device,fsdev=here,mount_tag=here </dev/null 2>&1 |
+    awk -v file="$arm64/status" '{ gsub(/\r/, "") } /^status [0-9]+$/ { print $2 >file; next } { print; fflush() }'
   status=$(cat "$arm64/status" 2>/dev/null || echo 255)
   return "$status"
 }
