@@ -8,12 +8,14 @@ fast. Two sources do not share a unit if what one declares for itself alone (in 
 by "using" or by "#define") could be taken for what the other means. A mistake here does not compile.
 """
 
+import os
 import pathlib
 import re
 import sys
 
-KEPT_LINES = 3300  # of a unit whose sources have grown
-UNIT_LINES = 3000  # small enough to leave work for all cores, and to compile in one gigabyte
+# Small enough to leave work for all cores, and to compile in one gigabyte, unless the caller knows better.
+UNIT_LINES = int(os.environ.get("HEAPATTACH_UNIT_LINES", 3000))
+KEPT_LINES = UNIT_LINES * 11 // 10  # of a unit whose sources have grown
 NOT_CODE = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 # The sources are formatted: what starts at the margin is the start or the end of a namespace, or a
