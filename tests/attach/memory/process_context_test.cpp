@@ -127,6 +127,13 @@ TEST_CASE("each attribute of a process context counts once, and too many are lef
   CHECK(found->front() == Attribute{"a", "first"});
 }
 
+TEST_CASE("an attribute of a process context may have no value") {
+  using namespace context;
+  const auto found = decode_process_context(bytes_of(field(1, field(1, field(1, "team")))));
+  REQUIRE(found);
+  CHECK(*found == Attributes{{"team", ""}});
+}
+
 TEST_CASE("a damaged process context is refused as a whole") {
   using namespace context;
   const std::string good = field(1, field(1, attribute("service.name", "shop")));
