@@ -22,7 +22,7 @@ RUNS = {
     "count": [["--all", service], ["--heap", "both", both]],
     "retained": [[service]],
     "object_sizes": [["0x7f3a10002000", saved]],
-    "suspects": [[service]],
+    "suspects": [[service], ["--with-trace", "1s", service]],
     "why": [["Shop::Session", saved], ["0x7f3a10002000", saved]],
     "graph": [["Shop::Session", saved]],
     "find": [["Shop::Session[@cart == nil]", saved]],

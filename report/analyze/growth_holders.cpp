@@ -53,12 +53,14 @@ class HolderFinder {
   HolderFinder(std::span<const Snapshot* const> snapshots,
                bool is_same_process,
                CountBy by,
-               const Difference& difference)
+               const Difference& difference,
+               const std::vector<bool>& known_new)
       : last_(*snapshots.back()),
         roots_(last_),
         graph_{last_.first_edge, last_.edges, roots_.objects},
         dominators_(find_dominators(graph_)),
         difference_(difference),
+        known_new_(known_new),
         rows_of_types_(rows_of_types(by)) {
     find_new(snapshots, is_same_process);
   }
@@ -110,11 +112,15 @@ class HolderFinder {
       const TypeIndex row = rows_of_types_[object.type];
       if (object.is_reachable == 0) continue;
       const bool has_more = row != none() && difference_.rows[row].grown_objects() > 0;
-      const bool is_new = is_same_process ? !first.has(last_, object) : has_more;
+      const bool is_new = is_same_process ? is_known_new(i) || !first.has(last_, object) : has_more;
       if (!is_new || (is_same_process && has_middle && !middle.has(last_, object))) continue;
       new_bytes_[i] = last_.bytes_of(object);
       if (has_more) groups_[i] = row;
     }
+  }
+
+  [[nodiscard]] bool is_known_new(ObjectIndex object) const {
+    return !known_new_.empty() && known_new_[object];
   }
 
   [[nodiscard]] std::vector<Share> shares() const {
@@ -188,6 +194,7 @@ class HolderFinder {
       if (!is_covered[object]) continue;
       const std::uint64_t bytes = std::exchange(new_bytes_[object], 0);
       holder.retained_bytes += bytes;
+      if (bytes != 0) holder.members.push_back(object);
       const TypeIndex of = rows_of_types_[last_.objects[object].type];
       if (bytes == 0 || of == none() || of == row) continue;
       by_row[of].objects += 1;
@@ -215,6 +222,7 @@ class HolderFinder {
   Graph graph_;
   Dominators dominators_;
   const Difference& difference_;
+  const std::vector<bool>& known_new_;    // by object; empty: none
   std::vector<TypeIndex> rows_of_types_;  // none() for those without a row
   std::vector<TypeIndex> groups_;         // by object: the row of which it is new, else none()
   std::vector<std::uint64_t> new_bytes_;  // by object; 0: not new, or reported already
@@ -241,8 +249,9 @@ void add_retained(std::span<const Snapshot* const> snapshots, CountBy by, Differ
 GrowthHolders find_growth_holders(std::span<const Snapshot* const> snapshots,
                                   bool is_same_process,
                                   CountBy by,
-                                  const Difference& difference) {
-  return HolderFinder(snapshots, is_same_process, by, difference).run();
+                                  const Difference& difference,
+                                  const std::vector<bool>& known_new) {
+  return HolderFinder(snapshots, is_same_process, by, difference, known_new).run();
 }
 
 }  // namespace heapattach::analyze

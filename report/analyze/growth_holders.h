@@ -35,8 +35,9 @@ struct GrowthHolder {
   std::string summary;               // "global CACHE → @h → [*].value"
   std::uint32_t root = 0;            // in Snapshot::roots, where the path begins
   RootPath root_path;                // to the nearest of them
-  std::vector<OtherPath> other_paths = {};  // those that hold most of the rest
-  std::uint64_t left_out = 0;               // of the objects: held by none of these paths
+  std::vector<OtherPath> other_paths = {};          // those that hold most of the rest
+  std::uint64_t left_out = 0;                       // of the objects: held by none of these paths
+  std::vector<snapshot::ObjectIndex> members = {};  // whose bytes are those that it retains
 };
 
 struct GrowthHolders {
@@ -54,10 +55,13 @@ void add_retained(std::span<const snapshot::Snapshot* const> snapshots,
                   Difference& difference);
 
 // `difference` compares the snapshots and has all rows; the last snapshot has edges and roots.
+// `known_new` has the objects of the last snapshot that are new even if an object like them was at
+// their address before; it may be empty.
 [[nodiscard]] GrowthHolders find_growth_holders(
     std::span<const snapshot::Snapshot* const> snapshots,
     bool is_same_process,
     snapshot::CountBy by,
-    const Difference& difference);
+    const Difference& difference,
+    const std::vector<bool>& known_new = {});
 
 }  // namespace heapattach::analyze

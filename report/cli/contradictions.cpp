@@ -91,14 +91,14 @@ Result<void> refuse_at_exit(const Options& options) {
   return usage("--snapshot does not work with --at-exit: the program has ended by then");
 }
 
-// The code of what leaked is only known if a process was traced before.
-Result<void> refuse_leak_trace(const Options& options) {
-  if (options.report != Report::Leaks) return {};
+// The code behind a heap is only known if a process was traced before.
+Result<void> refuse_with_trace(const Options& options) {
+  if (options.report != Report::Leaks && options.report != Report::Suspects) return {};
   const bool has_every = std::any_of(options.given.begin(), options.given.end(),
                                      [](const OptionRow* row) { return row->name == "every"; });
-  if (!options.leaks.trace) {
+  if (!options.with_trace.length) {
     if (has_every) return usage("--every needs --trace TIME");
-    if (options.format->leaks) return {};
+    if (options.format->leaks || options.format->suspects) return {};
     return usage(
         fmt::format("-f {} shows the code of leaks; it needs --trace TIME", options.format->name));
   }
@@ -172,7 +172,7 @@ Result<void> refuse_contradictions(const Draft& draft) {
   HA_TRY(refuse_live(options));
   HA_TRY(refuse_when(options));
   HA_TRY(refuse_at_exit(options));
-  HA_TRY(refuse_leak_trace(options));
+  HA_TRY(refuse_with_trace(options));
   HA_TRY(refuse_conditions(options));
   HA_TRY(refuse_calls(draft));
   HA_TRY(refuse_without_values(options));

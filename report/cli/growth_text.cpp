@@ -9,7 +9,8 @@ namespace heapattach {
 
 void add_holders(std::span<const snapshot::Snapshot* const> snapshots,
                  snapshot::CountBy by,
-                 GrowthReport& report) {
+                 GrowthReport& report,
+                 const std::vector<bool>& known_new) {
   if (!analyze::knows_holders(*snapshots.back())) {
     report.origins.remarks.push_back("the holders of the new objects are unknown: " +
                                      report.sources.back().name + " has no references from roots");
@@ -17,7 +18,7 @@ void add_holders(std::span<const snapshot::Snapshot* const> snapshots,
   }
   report.last = snapshots.back();
   report.holders = analyze::find_growth_holders(snapshots, report.origins.is_same_process, by,
-                                                report.difference);
+                                                report.difference, known_new);
   if (analyze::knows_holders(*snapshots.front())) {
     report.first = snapshots.front();
     analyze::add_retained(snapshots, by, report.difference);

@@ -29,6 +29,7 @@ using Rows = snapshot::RowChoice;
 using Serve = ServeReportOptions;
 using Trace = TraceReportOptions;
 using Whens = WhenOptions;
+using WithTrace = WithTraceOptions;
 
 constexpr Choice<snapshot::SortBy> kSorts[] = {
     {"bytes", snapshot::SortBy::Bytes},
@@ -281,9 +282,10 @@ const std::array kOptions{
               .argument = "TIME",
               .group = Group::Rows,
               .help = "first record for TIME which code allocates, and show it for what has leaked "
-                      "of that; also written --trace TIME after `leaks`",
-              .read = set<read_interval_with_unit, &Options::leaks, &Leaks::trace>,
-              .reports = Reports{Report::Leaks},
+                      "of that, or, with --suspects, for what has grown; also written --trace TIME "
+                      "after `leaks` and `suspects`",
+              .read = set<read_interval_with_unit, &Options::with_trace, &WithTrace::length>,
+              .reports = Reports{Report::Leaks, Report::Suspects},
               .needs = Needs::Process},
     OptionRow{.name = "ignore",
               .argument = "GLOB|@FILE",
@@ -510,10 +512,10 @@ const std::array kOptions{
               .argument = "BYTES",
               .group = Group::Trace,
               .help = "take one sample per BYTES allocated, on average (default 512k); 1 records "
-                      "all allocations; with --leaks, 4k, and at least 2",
-              .read = by_report<set<at_least<2>, &Options::leaks, &Leaks::every>,
+                      "all allocations; with --leaks, 4k, with --suspects, 16k, and at least 2",
+              .read = by_report<set<at_least<2>, &Options::with_trace, &WithTrace::every>,
                                 set<at_least<1>, &Options::trace, &Trace::every>>,
-              .reports = Reports{Report::Trace, Report::Leaks},
+              .reports = Reports{Report::Trace, Report::Leaks, Report::Suspects},
               .needs = Needs::Process},
     OptionRow{.name = "no-mark",
               .group = Group::Trace,

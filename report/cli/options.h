@@ -57,11 +57,17 @@ struct OptionRow;
 struct LeakReportOptions {
   std::vector<std::string> ignored;                    // globs of types
   std::optional<std::chrono::milliseconds> confirm{};  // until a second look
-  // How long malloc is traced before, to show the code; none: not at all.
-  std::optional<std::chrono::milliseconds> trace{};
-  std::uint64_t every = std::uint64_t{4} << 10;  // bytes allocated for a sample of it
   bool at_exit = false;
   std::vector<std::string> command{};  // of at_exit: the program to start
+};
+
+// A trace beside a report on a heap, --leaks or --suspects, to show the code.
+struct WithTraceOptions {
+  static constexpr std::uint64_t kEveryOfLeaks = std::uint64_t{4} << 10;
+  static constexpr std::uint64_t kEveryOfSuspects = std::uint64_t{16} << 10;
+
+  std::optional<std::chrono::milliseconds> length{};  // none: no trace
+  std::optional<std::uint64_t> every{};  // bytes allocated for a sample; none: as above
 };
 
 // The options of --why, --graph, --find and --sizes ADDRESS.
@@ -163,6 +169,7 @@ struct Options : Request {
   ExplainOptions explain;
   TraceReportOptions trace;
   LeakReportOptions leaks;
+  WithTraceOptions with_trace;
   ServeReportOptions serve;
   WhenOptions when;
   std::uint64_t most_bytes = 0;  // of a report of --serve, of all files of --when; 0: the default

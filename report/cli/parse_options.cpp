@@ -96,7 +96,7 @@ class Parser {
     if (value && value->empty()) return usage(fmt::format("--{}: empty value", name));
     const std::string shown = fmt::format("--{}", name);
     if (const OptionRow* row = find_option(name)) return take(*row, shown, std::move(value));
-    if (name == "trace" && is_leaks()) {
+    if (name == "trace" && is_with_trace()) {
       return take(*find_option("with-trace"), shown, std::move(value));
     }
     const ReportRow* report = find_report_option(name);
@@ -144,10 +144,12 @@ class Parser {
     return {};
   }
 
-  // Whether leaks were asked for before this word: then --trace is not the report of this name.
-  [[nodiscard]] bool is_leaks() const {
-    if (words_.report != nullptr) return words_.report->report == Report::Leaks;
-    return !words_.others.empty() && words_.others.front() == row_of(Report::Leaks).name;
+  // Whether a report that can have a trace beside it was asked for before this word: then --trace
+  // is not the report of this name.
+  [[nodiscard]] bool is_with_trace() const {
+    const ReportRow* report = words_.report;
+    if (report == nullptr && !words_.others.empty()) report = find_report(words_.others.front());
+    return report != nullptr && find_option("with-trace")->reports.contains(report->report);
   }
 
   Result<void> choose_report(const ReportRow& row) {

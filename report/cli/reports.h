@@ -23,9 +23,9 @@ Result<Answer> run_list(Job& job);
 Result<Answer> run_merge(Job& job);
 Result<Answer> run_trace(Job& job);
 Result<Answer> run_leaks(Job& job);
-Result<Answer> run_why(Job& job);  // these five are in run_explain.cpp
-Result<Answer> run_find(Job& job);
 Result<Answer> run_suspects(Job& job);
+Result<Answer> run_why(Job& job);  // these four are in run_explain.cpp
+Result<Answer> run_find(Job& job);
 Result<Answer> run_graph(Job& job);
 Result<Answer> run_object_sizes(Job& job);
 

@@ -1,11 +1,10 @@
-// --why, --graph, --suspects and --sizes ADDRESS: what keeps objects alive. --find: which they are.
+// --why, --graph and --sizes ADDRESS: what keeps objects alive. --find: which they are.
 
 #include <string>
 
 #include "report/analyze/find_matches.h"
 #include "report/analyze/neighbourhood.h"
 #include "report/analyze/object_sizes.h"
-#include "report/analyze/suspects.h"
 #include "report/analyze/why.h"
 #include "report/cli/reports.h"
 #include "report/cli/text_style.h"
@@ -41,11 +40,6 @@ Result<std::string> graph_text(const Options& options, const Snapshot& snapshot)
   return options.format->graph(snapshot, found, {});
 }
 
-Result<std::string> suspects_text(const Options& options, const Snapshot& snapshot) {
-  const analyze::Suspects suspects = analyze::find_suspects(snapshot);
-  return options.format->suspects(snapshot, suspects, style_of(options));
-}
-
 Result<std::string> sizes_text(const Options& options, const Snapshot& snapshot) {
   const auto sizes = HA_TRY(analyze::find_object_sizes(snapshot, options.explain.what));
   return options.format->object_sizes(snapshot, sizes, {});
@@ -73,10 +67,6 @@ Result<Answer> run_find(Job& job) {
 
 Result<Answer> run_graph(Job& job) {
   return explain(job, graph_text, false);
-}
-
-Result<Answer> run_suspects(Job& job) {
-  return explain(job, suspects_text, true);
 }
 
 Result<Answer> run_object_sizes(Job& job) {

@@ -2,21 +2,20 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "report/cli/code_of_samples.h"
 #include "report/cli/gate.h"
 #include "report/cli/leak_code.h"
 #include "report/cli/reports.h"
+#include "report/cli/take_traced.h"
 #include "report/cli/text_style.h"
 #include "report/cli/trace_choice.h"
 #include "report/cli/waiting.h"
 #include "report/format/export/formats.h"
-#include "report/format/write/sites_formats.h"
 #include "report/type_names.h"
 #include "symbols/malloc/source.h"
 
@@ -78,48 +77,19 @@ Result<const Snapshot*> take_at_exit(Job& job, LeakReport& report) {
   return &job.taken.back();
 }
 
-// The options of the job while it is traced. Leaks are malloc's.
-Options options_of_trace(const Options& options) {
-  Options of = options;
-  if (of.heap.is_auto()) of.heap.key = glibc::kHeapKind.key;
-  of.trace.every = options.leaks.every;
-  of.trace.length = *options.leaks.trace;
-  return of;
-}
-
-// The time of the recording is not the report's.
-void begin_after_recording(Job& job) {
-  job.deadline = without_interrupt(Deadline::in(job.options.timeout));
-}
-
-// Traces malloc, and takes the heap while the recorder still follows the ends of its samples.
-Result<const Snapshot*> take_traced(Job& job, std::shared_ptr<trace::Trace>& trace) {
-  const Options of_heap = options_of_trace(job.options);
-  Options of_trace = of_heap;
+// Traces malloc, and takes the heap: leaks are malloc's.
+Result<TracedHeap> take_traced_malloc(Job& job) {
+  Options of_trace = options_of_trace(job.options);
   of_trace.heap = {.key = glibc::kHeapKind.key};
-  std::optional<Result<const Snapshot*>> taken;
-  const std::function<void()> take = [&] {
-    begin_after_recording(job);
-    taken.emplace(job.take(of_heap));
-  };
-  trace = std::make_shared<trace::Trace>(
-      HA_TRY(job.sources.trace(of_trace, job.deadline, job.console, take)));
-  job.left_in = trace->header.left_in;
-  begin_after_recording(job);
-  if (taken) return *std::move(taken);
-  return Error{ErrorKind::Impossible, trace->header.reason};
+  Options of_heap = job.options;
+  if (of_heap.heap.is_auto()) of_heap.heap.key = glibc::kHeapKind.key;
+  return take_traced(job, of_trace, of_heap);
 }
 
 // Adds the code that allocated the leaks to the report.
 void add_code(const Job& job, const Snapshot& snapshot, trace::Trace& trace, LeakReport& report) {
   keep_leaked(trace, snapshot, report.found.members);
-  report.trace = {.every = trace.header.every,
-                  .duration_ns = trace.header.duration_ns,
-                  .samples = trace.events.size(),
-                  .drops = trace.header.drops,
-                  .shortfalls = shortfalls_of(trace.header)};
-  auto& shortfalls = report.trace->shortfalls;
-  shortfalls.insert(shortfalls.end(), trace.header.warnings.begin(), trace.header.warnings.end());
+  report.trace = facts_of(trace, trace.events.size());
   report.code = code_of_leaks(trace, snapshot, report.found, frames_of(job.options));
 }
 
@@ -172,9 +142,14 @@ Result<Answer> run_leaks(Job& job) {
   job.taken.reserve(2);  // the first must not move
   LeakReport report;
   std::shared_ptr<trace::Trace> trace;
-  const Snapshot* snapshot = HA_TRY(options.leaks.at_exit ? take_at_exit(job, report)
-                                    : options.leaks.trace ? take_traced(job, trace)
-                                                          : job.take(options));
+  const Snapshot* snapshot = nullptr;
+  if (options.with_trace.length) {
+    TracedHeap traced = HA_TRY(take_traced_malloc(job));
+    snapshot = traced.heap;
+    trace = std::move(traced.trace);
+  } else {
+    snapshot = HA_TRY(options.leaks.at_exit ? take_at_exit(job, report) : job.take(options));
+  }
   HA_TRY(refuse_unknown_heaps(*snapshot));
   analyze::LeakOptions what;
   what.ignored = options.leaks.ignored;

@@ -13,6 +13,7 @@
 #include "report/format/write/process_list.h"
 #include "report/format/write/string_formats.h"
 #include "report/format/write/summary_formats.h"
+#include "report/format/write/suspect_formats.h"
 #include "report/format/write/together.h"
 #include "report/format/write/trace_lines.h"
 
@@ -29,7 +30,6 @@ namespace analyze {
 struct FindMatches;
 struct Neighbourhood;
 struct ObjectSizes;
-struct Suspects;
 struct Why;
 }  // namespace analyze
 namespace stacks {
@@ -104,7 +104,7 @@ struct Format {
   TextWriter<const GrowthReport&> growth = {};
   TextWriter<const trace::SiteTable&> sites = {};
   TextWriter<const stacks::StackReport&> stacks = {};
-  TextWriter<const Snapshot&, const analyze::Suspects&> suspects = {};
+  TextWriter<const Snapshot&, const SuspectReport&> suspects = {};
   TextWriter<const Snapshot&, const analyze::Why&> why = {};
   TextWriter<const Snapshot&, const analyze::Neighbourhood&> graph = {};
   TextWriter<const Snapshot&, const analyze::FindMatches&, std::size_t> found = {};

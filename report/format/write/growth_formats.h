@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report/analyze/difference.h"
+#include "report/analyze/edge_names.h"
 #include "report/analyze/growth_holders.h"
 #include "report/format/write/columns.h"
 #include "report/model/origin_check.h"
@@ -45,6 +46,15 @@ struct GrowthReport {
 // "1000 new Session retain 96000 bytes, 94 % of what is new".
 [[nodiscard]] std::string sentence_of(const GrowthReport& report,
                                       const analyze::GrowthHolder& holder);
+// Everything on one holder for people: its number in the list, the sentence, what else is new in
+// it, and the paths to it.
+[[nodiscard]] std::string holder_text(const GrowthReport& report,
+                                      std::size_t index,
+                                      analyze::EdgeNames& names,
+                                      const TextStyle& style);
+[[nodiscard]] JsonRecord holder_record(const GrowthReport& report,
+                                       const analyze::GrowthHolder& holder,
+                                       analyze::EdgeNames& names);
 // These rows, with the columns that growth_table.cpp declares.
 [[nodiscard]] Grid growth_grid(const GrowthReport& report,
                                std::span<const analyze::TypeGrowth> rows);

@@ -45,30 +45,36 @@ void add_holders(const GrowthReport& report, JsonRecord& record) {
   record.number("new_bytes", report.holders.new_bytes);
   record.open_list("holders");
   for (const analyze::GrowthHolder& holder : report.holders.found) {
-    JsonRecord item;
-    item.text("sentence", sentence_of(report, holder));
-    item.text("type", holder.type);
-    item.number("objects", holder.objects);
-    item.number("retained_bytes", holder.retained_bytes);
-    item.open_list("with");
-    for (const analyze::RetainedNew& other : holder.others) {
-      JsonRecord with;
-      with.text("type", other.type);
-      with.number("objects", other.objects);
-      with.number("bytes", other.bytes);
-      item.item(std::move(with));
-    }
-    item.close_list();
-    item.number("through", holder.through);
-    item.text("summary", holder.summary);
-    add_root_path(*report.last, holder.root, holder.root_path, names, item);
-    add_other_paths("other_paths", holder.other_paths, item);
-    record.item(std::move(item));
+    record.item(holder_record(report, holder, names));
   }
   record.close_list();
 }
 
 }  // namespace
+
+JsonRecord holder_record(const GrowthReport& report,
+                         const analyze::GrowthHolder& holder,
+                         analyze::EdgeNames& names) {
+  JsonRecord item;
+  item.text("sentence", sentence_of(report, holder));
+  item.text("type", holder.type);
+  item.number("objects", holder.objects);
+  item.number("retained_bytes", holder.retained_bytes);
+  item.open_list("with");
+  for (const analyze::RetainedNew& other : holder.others) {
+    JsonRecord with;
+    with.text("type", other.type);
+    with.number("objects", other.objects);
+    with.number("bytes", other.bytes);
+    item.item(std::move(with));
+  }
+  item.close_list();
+  item.number("through", holder.through);
+  item.text("summary", holder.summary);
+  add_root_path(*report.last, holder.root, holder.root_path, names, item);
+  add_other_paths("other_paths", holder.other_paths, item);
+  return item;
+}
 
 std::string format_growth_json(const GrowthReport& report) {
   JsonRecord record;

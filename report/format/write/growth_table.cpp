@@ -141,26 +141,8 @@ std::string holders_text(const GrowthReport& report, const TextStyle& style) {
   if (report.holders.found.empty()) return {};
   analyze::EdgeNames names(*report.last);
   std::string text;
-  std::size_t number = 0;
-  for (const analyze::GrowthHolder& holder : report.holders.found) {
-    const std::string head =
-        fmt::format("{}. {}", ++number, terminal_text(sentence_of(report, holder)));
-    text += style.with_colour ? fmt::format("\x1b[1m{}\x1b[0m\n", head) : head + '\n';
-    std::string others;
-    for (const analyze::RetainedNew& other : holder.others) {
-      others += fmt::format("{}{} {}, {} bytes", others.empty() ? "  with " : "; ", other.objects,
-                            terminal_text(shown_type_name(other.type)), other.bytes);
-    }
-    if (!others.empty()) text += others + '\n';
-    const std::string share =
-        holder.through == holder.objects ? "all" : fmt::format("{} of them", holder.through);
-    text += fmt::format("  {} through {}, for instance\n", share, terminal_text(holder.summary));
-    text += root_path_text(*report.last, holder.root, holder.root_path, names, style);
-    for (const analyze::OtherPath& path : holder.other_paths) {
-      text += fmt::format("  {} through {}\n", path.objects, terminal_text(path.summary));
-    }
-    if (holder.left_out != 0) text += fmt::format("  {} through other paths\n", holder.left_out);
-    text += '\n';
+  for (std::size_t i = 0; i < report.holders.found.size(); ++i) {
+    text += holder_text(report, i, names, style) + '\n';
   }
   return text;
 }
@@ -184,6 +166,31 @@ std::string sentence_of(const GrowthReport& report, const analyze::GrowthHolder&
   }
   return fmt::format("{} new {} retain{} {} bytes, {:.0f} % of what is new", holder.objects, type,
                      is_one ? "s" : "", holder.retained_bytes, share);
+}
+
+std::string holder_text(const GrowthReport& report,
+                        std::size_t index,
+                        analyze::EdgeNames& names,
+                        const TextStyle& style) {
+  const analyze::GrowthHolder& holder = report.holders.found[index];
+  const std::string head =
+      fmt::format("{}. {}", index + 1, terminal_text(sentence_of(report, holder)));
+  std::string text = style.with_colour ? fmt::format("\x1b[1m{}\x1b[0m\n", head) : head + '\n';
+  std::string others;
+  for (const analyze::RetainedNew& other : holder.others) {
+    others += fmt::format("{}{} {}, {} bytes", others.empty() ? "  with " : "; ", other.objects,
+                          terminal_text(shown_type_name(other.type)), other.bytes);
+  }
+  if (!others.empty()) text += others + '\n';
+  const std::string share =
+      holder.through == holder.objects ? "all" : fmt::format("{} of them", holder.through);
+  text += fmt::format("  {} through {}, for instance\n", share, terminal_text(holder.summary));
+  text += root_path_text(*report.last, holder.root, holder.root_path, names, style);
+  for (const analyze::OtherPath& path : holder.other_paths) {
+    text += fmt::format("  {} through {}\n", path.objects, terminal_text(path.summary));
+  }
+  if (holder.left_out != 0) text += fmt::format("  {} through other paths\n", holder.left_out);
+  return text;
 }
 
 Grid growth_grid(const GrowthReport& report, std::span<const TypeGrowth> rows) {

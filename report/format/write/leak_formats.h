@@ -8,37 +8,22 @@
 
 #include "report/analyze/leaks.h"
 #include "report/format/write/columns.h"
+#include "report/format/write/sampled_code.h"
 
 // Formats the leaks of a snapshot.
 namespace heapattach {
-
-// Code that allocated leaked objects of a row.
-struct LeakSite {
-  std::uint64_t samples = 0;
-  double objects = 0;               // estimated
-  std::vector<std::string> frames;  // innermost first
-};
 
 // The code behind a row, most objects first; of its roots, or, if no root was sampled, of what only
 // they reach.
 struct LeakCode {
   bool is_of_roots = true;
-  std::vector<LeakSite> sites;
-};
-
-// The recording that shows the code.
-struct LeakTrace {
-  std::uint64_t every = 1;
-  std::uint64_t duration_ns = 0;
-  std::uint64_t samples = 0;            // of what leaked
-  std::uint64_t drops = 0;              // samples that were lost
-  std::vector<std::string> shortfalls;  // what is missing in it
+  std::vector<CodeSite> sites;
 };
 
 struct LeakReport {
   analyze::Leaks found;
-  std::optional<LeakTrace> trace;  // none: nothing is known about code
-  std::vector<LeakCode> code;      // of each row, if there is a trace
+  std::optional<CodeRecording> trace;  // none: nothing is known about code
+  std::vector<LeakCode> code;          // of each row, if there is a trace
   // If not empty: the reason why there is no verdict on leaks. They are unknown, or there cannot be
   // any.
   std::string no_verdict;

@@ -22,7 +22,6 @@
 // "trace":{"every":4096,"duration_ns":N,"samples":12,"drops":0,"shortfalls":["…"]}.
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -102,34 +101,6 @@ constexpr Column<Snapshot, LeakRow> kColumns[] = {
 
 namespace {
 
-JsonRecord record_of(const LeakTrace& trace) {
-  JsonRecord record;
-  record.number("every", trace.every);
-  record.number("duration_ns", trace.duration_ns);
-  record.number("samples", trace.samples);
-  record.number("drops", trace.drops);
-  if (!trace.shortfalls.empty()) {
-    record.open_list("shortfalls");
-    for (const std::string& text : trace.shortfalls) record.item(text);
-    record.close_list();
-  }
-  return record;
-}
-
-std::vector<JsonRecord> sites_of(const LeakCode& code) {
-  std::vector<JsonRecord> sites;
-  for (const LeakSite& site : code.sites) {
-    JsonRecord record;
-    record.number("samples", site.samples);
-    record.number("objects", static_cast<std::uint64_t>(std::llround(site.objects)));
-    record.open_list("frames");
-    for (const std::string& frame : site.frames) record.item(frame);
-    record.close_list();
-    sites.push_back(std::move(record));
-  }
-  return sites;
-}
-
 // Adds the code of each row.
 void add_code(const LeakReport& report, Grid& grid) {
   const std::size_t before = grid.columns.size();
@@ -139,7 +110,7 @@ void add_code(const LeakReport& report, Grid& grid) {
                                                                        std::size_t column) {
     if (column < before) return others(row, column);
     const LeakCode& code = report.code[row];
-    if (column == before) return CellValue(sites_of(code));
+    if (column == before) return CellValue(site_records(code.sites, SiteParts::Objects));
     return code.is_of_roots || code.sites.empty() ? CellValue() : CellValue(true);
   };
 }

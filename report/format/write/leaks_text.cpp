@@ -24,6 +24,7 @@
 #include "report/analyze/edge_names.h"
 #include "report/format/write/leak_formats.h"
 #include "report/short_names.h"
+#include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -66,33 +67,14 @@ std::string example_text(const Snapshot& snapshot, analyze::EdgeNames& names, Ob
 }
 
 std::string code_text(const LeakCode& code) {
-  constexpr std::size_t kSites = 3;
-  if (code.sites.empty()) {
-    return "    allocated by unknown code: before the trace, or it was not sampled\n";
-  }
-  std::string text;
-  for (std::size_t i = 0; i < std::min(kSites, code.sites.size()); ++i) {
-    const LeakSite& site = code.sites[i];
-    text += fmt::format("    {}allocated here: about {:.0f}, by {} sample{}\n",
-                        code.is_of_roots ? "" : "what it references was ", site.objects,
-                        site.samples, site.samples == 1 ? "" : "s");
-    for (const std::string& frame : site.frames) {
-      text += fmt::format("        {}\n", terminal_text(frame));
-    }
-  }
-  if (code.sites.size() > kSites) {
-    text += fmt::format("    … and at {} more places\n", code.sites.size() - kSites);
-  }
-  return text;
-}
-
-std::string trace_text(const LeakTrace& trace) {
-  std::string text =
-      fmt::format("traced for {:.1f} s, one sample per {} bytes; {} sample{} leaked\n",
-                  static_cast<double>(trace.duration_ns) / 1e9, trace.every, trace.samples,
-                  trace.samples == 1 ? "" : "s");
-  for (const std::string& shortfall : trace.shortfalls) text += terminal_text(shortfall) + '\n';
-  return text;
+  return sites_text(
+      code.sites,
+      [&](const CodeSite& site) {
+        return fmt::format("{}allocated here: about {:.0f}, by {}",
+                           code.is_of_roots ? "" : "what it references was ", site.objects,
+                           counted(site.samples, "sample"));
+      },
+      "allocated by unknown code: before the trace, or it was not sampled");
 }
 
 std::string plural(std::uint64_t count, std::string_view of, const TextStyle& style) {
@@ -137,7 +119,7 @@ std::string format_leaks_text(const Snapshot& snapshot,
   if (shown < found.rows.size()) {
     text += fmt::format("… {} more; --top N shows more\n", found.rows.size() - shown);
   }
-  if (report.trace) text += trace_text(*report.trace);
+  if (report.trace) text += recording_text(*report.trace, "leaked");
   if (found.ignored_objects != 0) {
     text += fmt::format("--ignore left out {}, {} bytes\n",
                         plural(found.ignored_objects, "object", style), found.ignored_bytes);

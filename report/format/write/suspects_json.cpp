@@ -16,13 +16,20 @@
 // retain `untyped_bytes`. A heap of less than 1 MiB is `small`: then a large share of it is nothing
 // unusual. A suspect that another one retains has "within", the number of that one in the list (the
 // first is 0), and "part", its part of that one.
+//
+// After --trace, "growth":{"apart_ms":N,"new_bytes":N,"holders":[…],"trace":{…}} has what came and
+// stayed between two looks at the heap: holders as in growth_json.cpp, each with
+// "allocated_by":[{"samples":23, "objects":990,"bytes":95040,"frames":["open_session
+// (shop.c:12)",…]}], the code that allocated the new objects that it retains, most objects first,
+// innermost frame first. Objects and bytes are estimated. The recording is as in leaks_json.cpp,
+// with the samples that are in what grew.
 
 #include <string_view>
 #include <utility>
 
 #include "report/format/write/json_record.h"
 #include "report/format/write/root_path_text.h"
-#include "report/format/write/text_reports.h"
+#include "report/format/write/suspect_formats.h"
 
 namespace heapattach {
 
@@ -77,10 +84,30 @@ JsonRecord record_of(const snapshot::Snapshot& snapshot,
   return record;
 }
 
+JsonRecord growth_record(const SuspectGrowth& found, analyze::EdgeNames& names) {
+  const analyze::GrowthHolders& holders = found.growth.holders;
+  JsonRecord record;
+  record.number("apart_ms", static_cast<std::uint64_t>(found.apart.count()));
+  record.number("new_bytes", holders.new_bytes);
+  record.open_list("holders");
+  for (std::size_t i = 0; i < holders.found.size(); ++i) {
+    JsonRecord item = holder_record(found.growth, holders.found[i], names);
+    item.open_list("allocated_by");
+    for (JsonRecord& site : site_records(found.code[i], SiteParts::ObjectsAndBytes)) {
+      item.item(std::move(site));
+    }
+    item.close_list();
+    record.item(std::move(item));
+  }
+  record.close_list();
+  record.object("trace", record_of(found.recording));
+  return record;
+}
+
 }  // namespace
 
-std::string format_suspects_json(const snapshot::Snapshot& snapshot,
-                                 const analyze::Suspects& suspects) {
+std::string format_suspects_json(const snapshot::Snapshot& snapshot, const SuspectReport& report) {
+  const analyze::Suspects& suspects = report.found;
   analyze::EdgeNames names(snapshot);
   JsonRecord record;
   record.number("version", 1);
@@ -98,6 +125,7 @@ std::string format_suspects_json(const snapshot::Snapshot& snapshot,
     record.item(record_of(snapshot, suspect, names));
   }
   record.close_list();
+  if (report.growth) record.object("growth", growth_record(*report.growth, names));
   return std::move(record).line();
 }
 

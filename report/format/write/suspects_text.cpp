@@ -11,13 +11,25 @@
 //
 // A suspect within another follows it, indented, with the path from there on. If nothing retains a
 // tenth, the report says so.
+//
+// After --trace, what grew comes first, with the code that adds to it:
+//
+//   in 60.0 s, 96000 bytes came and stayed
+//
+//   1. 1000 new Session retain 96000 bytes, 94 % of what is new
+//     all through global CACHE → @h → [*].value, for instance
+//       …
+//     allocated here: about 990 objects, 95040 bytes, by 23 samples
+//         open_session (shop.c:12)
+//   traced for 60.0 s, one sample per 16384 bytes; 23 samples are in what grew
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "report/format/write/root_path_text.h"
-#include "report/format/write/text_reports.h"
+#include "report/format/write/suspect_formats.h"
 #include "report/short_names.h"
 #include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
@@ -97,13 +109,41 @@ std::string small_text(const snapshot::Snapshot& snapshot, const analyze::Suspec
       suspects.live_bytes);
 }
 
+std::string growth_text(const SuspectGrowth& found,
+                        analyze::EdgeNames& names,
+                        const TextStyle& style) {
+  const analyze::GrowthHolders& holders = found.growth.holders;
+  const double seconds = std::chrono::duration<double>(found.apart).count();
+  std::string text =
+      fmt::format("in {:.1f} s, {} bytes came and stayed\n\n", seconds, holders.new_bytes);
+  if (holders.found.empty()) {
+    text =
+        fmt::format("nothing grew in {:.1f} s: no type has more objects than before\n\n", seconds);
+  }
+  for (std::size_t i = 0; i < holders.found.size(); ++i) {
+    text += holder_text(found.growth, i, names, style);
+    text += sites_text(
+        found.code[i],
+        [](const CodeSite& site) {
+          return fmt::format("allocated here: about {:.0f} object{}, {:.0f} bytes, by {}",
+                             site.objects, std::llround(site.objects) == 1 ? "" : "s", site.bytes,
+                             counted(site.samples, "sample"));
+        },
+        "allocated by unknown code: before the recording, or it was not sampled");
+    text += '\n';
+  }
+  return text + recording_text(found.recording, "are in what grew") + '\n';
+}
+
 }  // namespace
 
 std::string format_suspects_text(const snapshot::Snapshot& snapshot,
-                                 const analyze::Suspects& suspects,
+                                 const SuspectReport& report,
                                  const TextStyle& style) {
+  const analyze::Suspects& suspects = report.found;
   analyze::EdgeNames names(snapshot);
   std::string text;
+  if (report.growth) text += growth_text(*report.growth, names, style);
   if (suspects.is_small() && !suspects.found.empty()) text += small_text(snapshot, suspects);
   std::size_t outer = 0;
   for (std::size_t i = 0; i < suspects.found.size(); ++i) {

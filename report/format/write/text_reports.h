@@ -6,7 +6,6 @@
 #include "report/analyze/find_matches.h"
 #include "report/analyze/neighbourhood.h"
 #include "report/analyze/object_sizes.h"
-#include "report/analyze/suspects.h"
 #include "report/analyze/why.h"
 #include "report/collect/examine.h"
 #include "report/format/write/table.h"
@@ -49,12 +48,6 @@ FormatGraph format_graph_mermaid, format_graph_dot, format_graph_json;
 [[nodiscard]] std::string format_stacks_text(const stacks::StackReport&, const TextStyle&);
 [[nodiscard]] std::string format_stacks_json(const stacks::StackReport&);
 [[nodiscard]] std::string format_stacks_folded(const stacks::StackReport&);
-
-// --suspects: for each a sentence, the path to it, and its contents by type.
-[[nodiscard]] std::string format_suspects_text(const snapshot::Snapshot&,
-                                               const analyze::Suspects&,
-                                               const TextStyle&);
-[[nodiscard]] std::string format_suspects_json(const snapshot::Snapshot&, const analyze::Suspects&);
 
 // --why: for a type, starts with the paths that reach most of its objects, each with a summary, the
 // path to one of them, and the objects that all of them depend on.

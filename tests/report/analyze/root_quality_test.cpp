@@ -6,6 +6,7 @@
 #include "report/analyze/roots.h"
 #include "report/analyze/suspects.h"
 #include "report/analyze/why.h"
+#include "report/format/write/suspect_formats.h"
 #include "report/format/write/text_reports.h"
 #include "report/model/collector_variable.h"
 #include "symbols/unwind/stack_record.h"
@@ -209,7 +210,7 @@ TEST_CASE(
                   "word at 0x7ff0") != std::string::npos);
   CHECK(format_why_json(snapshot, found).find("\"leftover\":true") != std::string::npos);
   const auto suspects = analyze::find_suspects(snapshot);
-  CHECK(format_suspects_text(snapshot, suspects, {}).find("leftover") != std::string::npos);
+  CHECK(format_suspects_text(snapshot, {suspects}, {}).find("leftover") != std::string::npos);
 }
 
 TEST_CASE("a variable's longer path comes before an unnamed word's shorter one") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "report/analyze/neighbourhood.h"
+#include "report/format/write/suspect_formats.h"
 #include "report/format/write/text_reports.h"
 #include "tests/support/small_snapshot.h"
 
@@ -60,9 +61,9 @@ TEST_CASE("a single suspect and a suspect type are reported, the larger first") 
   CHECK(type.objects == 50);
   CHECK(type.root_path_summary == "stacks of fibers");
   CHECK(type.sentence.find("50 Request that no single object holds") == 0);
-  const std::string text = format_suspects_text(snapshot, suspects, {});
+  const std::string text = format_suspects_text(snapshot, {suspects}, {});
   CHECK(text.find("100 objects  6400 bytes  Page") != std::string::npos);
-  CHECK(format_suspects_json(snapshot, suspects).find("\"kind\":\"type\"") != std::string::npos);
+  CHECK(format_suspects_json(snapshot, {suspects}).find("\"kind\":\"type\"") != std::string::npos);
 }
 
 TEST_CASE("in Ruby, what a constant holds comes before the program's code, which is no leak") {
@@ -93,7 +94,7 @@ TEST_CASE("in Ruby, what a constant holds comes before the program's code, which
   for (std::size_t i = 1; i < suspects.found.size(); ++i) {
     CHECK(suspects.found[i].retained_bytes > suspects.live_bytes / 10);
   }
-  const std::string text = format_suspects_text(build.snapshot, suspects, {});
+  const std::string text = format_suspects_text(build.snapshot, {suspects}, {});
   CHECK_MESSAGE(text.find("live bytes, or 90 bytes, a tenth of all but code and stacks\n") !=
                     std::string::npos,
                 text);
@@ -168,7 +169,7 @@ TEST_CASE("objects of unknown types together are not a suspect, but are reported
   const auto suspects = analyze::find_suspects(build.snapshot);
   CHECK(suspects.found.empty());
   CHECK(suspects.untyped_bytes == 3200);
-  CHECK(format_suspects_text(build.snapshot, suspects, {}) ==
+  CHECK(format_suspects_text(build.snapshot, {suspects}, {}) ==
         "nothing retains a tenth of the 3200 live bytes\n"
         "objects of unknown types retain 3200 bytes\n");
 }
@@ -192,7 +193,7 @@ TEST_CASE("objects of unknown types that hold each other count once, and not tho
   REQUIRE(suspects.found.size() == 1);
   CHECK(suspects.found[0].retained_bytes == 10'800);
   CHECK(suspects.untyped_bytes == 12'000);
-  CHECK(format_suspects_text(build.snapshot, suspects, {})
+  CHECK(format_suspects_text(build.snapshot, {suspects}, {})
             .ends_with("objects of unknown types retain another 12000 bytes\n"));
 }
 
@@ -207,7 +208,7 @@ TEST_CASE("a buffer that something else references too is named itself, with its
 
 TEST_CASE("a container of a suspect is named with what it retains, in JSON too") {
   const Snapshot snapshot = pages_and_requests();
-  const std::string json = format_suspects_json(snapshot, analyze::find_suspects(snapshot));
+  const std::string json = format_suspects_json(snapshot, {analyze::find_suspects(snapshot)});
   CHECK(json.find(R"x("address":"0x2000","type":"(buffer of Array(Page))","objects":1,)x"
                   R"x("retained_bytes":7200,"named":{"address":"0x1000","type":"Array(Page)",)x"
                   R"x("retained_bytes":7232})x") != std::string::npos);
@@ -308,7 +309,7 @@ TEST_CASE("a small heap is called small first, and a large one is not") {
   build.object(0x1000, page, 1000);
   build.snapshot.roots.emplace_back().symbol = "PAGE";
   const auto text = [&] {
-    return format_suspects_text(build.snapshot, analyze::find_suspects(build.snapshot), {});
+    return format_suspects_text(build.snapshot, {analyze::find_suspects(build.snapshot)}, {});
   };
   CHECK(text().starts_with(
       "the whole heap is small, 1000 live bytes: a large share of it is nothing unusual\n"));
@@ -356,13 +357,13 @@ TEST_CASE("a suspect within another is reported there, as a part of it") {
   CHECK(suspects.found[1].part == "game::World.log's buffer");
   CHECK(suspects.found[1].sentence.starts_with(
       "within it, game::World.log's buffer keeps 7200 bytes"));
-  const std::string text = format_suspects_text(snapshot, suspects, {});
+  const std::string text = format_suspects_text(snapshot, {suspects}, {});
   CHECK(text.find("\n1. one game::World keeps") != std::string::npos);
   CHECK(text.find("\n    within it, game::World.log's buffer keeps") != std::string::npos);
   CHECK(text.find("\n          log._M_impl._M_start → 0x2000 (buffer of") != std::string::npos);
   CHECK(text.find("1 object retains a tenth or more") != std::string::npos);
   CHECK(text.find("2.") == std::string::npos);
-  const std::string json = format_suspects_json(snapshot, suspects);
+  const std::string json = format_suspects_json(snapshot, {suspects});
   CHECK(json.find(R"("within":0,"part":"game::World.log's buffer")") != std::string::npos);
 }
 

@@ -170,9 +170,14 @@ TEST_CASE("a usage error is reported in one message") {
         std::string::npos);
   const Options traced = good({"leaks", "--trace", "60s", "4711"});
   CHECK(traced.report == Report::Leaks);
-  CHECK(traced.leaks.trace == std::chrono::seconds(60));
-  CHECK(good({"--leaks", "--trace", "60s", "--every", "64k", "4711"}).leaks.every == 65536);
+  CHECK(traced.with_trace.length == std::chrono::seconds(60));
+  CHECK(good({"--leaks", "--trace", "60s", "--every", "64k", "4711"}).with_trace.every == 65536);
   CHECK(good({"leaks", "--trace", "60s", "-f", "pprof", "4711"}).pid == 4711);
+  const Options growing = good({"suspects", "4711", "--trace", "60s"});
+  CHECK(growing.report == Report::Suspects);
+  CHECK(growing.with_trace.length == std::chrono::seconds(60));
+  CHECK(wrong({"suspects", "--every", "64k", "4711"}).find("needs --trace") != std::string::npos);
+  CHECK(wrong({"count", "--with-trace", "1s", "4711"}).find("--with-trace") != std::string::npos);
   CHECK(good({"--trace", "4711"}).report == Report::Trace);
   CHECK(wrong({"leaks", "--every", "64k", "4711"}).find("needs --trace") != std::string::npos);
   CHECK(wrong({"leaks", "-f", "pprof", "4711"}).find("needs --trace") != std::string::npos);

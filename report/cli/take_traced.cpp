@@ -1,0 +1,45 @@
+#include "report/cli/take_traced.h"
+
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "report/cli/waiting.h"
+
+namespace heapattach {
+
+namespace {
+
+// The time of the recording is not the report's.
+void begin_after_recording(Job& job) {
+  job.deadline = without_interrupt(Deadline::in(job.options.timeout));
+}
+
+}  // namespace
+
+Result<TracedHeap> take_traced(Job& job, const Options& of_trace, const Options& of_heap) {
+  std::optional<Result<const snapshot::Snapshot*>> taken;
+  const std::function<void()> take = [&] {
+    begin_after_recording(job);
+    taken.emplace(job.take(of_heap));
+  };
+  TracedHeap traced;
+  traced.trace = std::make_shared<trace::Trace>(
+      HA_TRY(job.sources.trace(of_trace, job.deadline, job.console, take)));
+  job.left_in = traced.trace->header.left_in;
+  begin_after_recording(job);
+  if (!taken) return Error{ErrorKind::Impossible, traced.trace->header.reason};
+  traced.heap = HA_TRY(*std::move(taken));
+  return traced;
+}
+
+Options options_of_trace(const Options& options) {
+  Options of = options;
+  of.trace.every = options.with_trace.every.value_or(options.report == Report::Leaks
+                                                         ? WithTraceOptions::kEveryOfLeaks
+                                                         : WithTraceOptions::kEveryOfSuspects);
+  of.trace.length = *options.with_trace.length;
+  return of;
+}
+
+}  // namespace heapattach
