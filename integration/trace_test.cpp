@@ -15,7 +15,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "inject/leftovers.h"
 #include "inject/trace/in_target.h"
 #include "integration/passing_control.h"
 #include "integration/rounds.h"
@@ -24,8 +23,6 @@
 namespace heapattach {
 
 namespace {
-
-using namespace std::chrono_literals;
 
 constexpr const char* kTarget = kAllocating;
 
@@ -170,30 +167,8 @@ TEST_CASE("a second trace of a process is refused while the first lasts") {
 TEST_CASE("a tracer that is killed at any step harms nothing, and the next one cleans up") {
   if (!is_target_built(kTarget)) return;
   LiveTarget target(kTarget, {"2", "free"});
-  REQUIRE(is_working(target));
-  const Traces before = lasting_traces(target);
   HookedTarget tracer(target.pid());
-  int deaths = 0;
-  const int stride = rounds(13, 1);
-  for (int steps = 1; dies_at(tracer, steps); steps += stride) {
-    ++deaths;
-    INFO("killed at step ", steps);
-    REQUIRE(is_working(target));
-    // The next trace removes the remains before it begins.
-    auto installed = tracer.install();
-    REQUIRE_MESSAGE(installed, (installed ? "" : installed.error().text()));
-    const auto removed = (*installed)->leave();
-    REQUIRE(removed);
-    REQUIRE(removed->is_whole);
-    // A stub stays as long as a word on some stack looks like an address in it.
-    const bool is_clean = eventually(10s, [&] {
-      static_cast<void>(clear_leftovers(*tracer.opened.process, {}));
-      return difference(before, lasting_traces(target)).empty();
-    });
-    REQUIRE_MESSAGE(is_clean, difference(before, lasting_traces(target)));
-  }
-  CHECK(deaths > 5);
-  CHECK(is_working(target));
+  check_kills(target, tracer, rounds(13, 1));
 }
 
 namespace {

@@ -12,7 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "inject/leftovers.h"
 #include "integration/passing_control.h"
+#include "integration/rounds.h"
 #include "report/trace/find_hooks.h"
 #include "report/trace/prepared.h"
 #include "report/trace/take_trace.h"
@@ -166,6 +168,32 @@ bool dies_at(HookedTarget& tracer, int steps) {
   REQUIRE(waitpid(tool, &status, 0) == tool);
   if (WIFEXITED(status)) CHECK(WEXITSTATUS(status) == 0);
   return WIFSIGNALED(status);
+}
+
+int check_kills(LiveTarget& target, HookedTarget& tracer, int stride) {
+  REQUIRE(is_working(target));
+  const Traces before = lasting_traces(target);
+  int deaths = 0;
+  for (int steps = 1; dies_at(tracer, steps); steps += stride) {
+    ++deaths;
+    INFO("killed at step ", steps);
+    REQUIRE(is_working(target));
+    // The next trace removes the remains before it begins.
+    auto installed = tracer.install();
+    REQUIRE_MESSAGE(installed, (installed ? "" : installed.error().text()));
+    const auto removed = (*installed)->leave();
+    REQUIRE(removed);
+    REQUIRE(removed->is_whole);
+    // A stub stays as long as a word on some stack looks like an address in it.
+    const bool is_clean = eventually(10s, [&] {
+      static_cast<void>(clear_leftovers(*tracer.opened.process, {}));
+      return difference(before, lasting_traces(target)).empty();
+    });
+    REQUIRE_MESSAGE(is_clean, difference(before, lasting_traces(target)));
+  }
+  CHECK(deaths > 5);
+  CHECK(is_working(target));
+  return deaths;
 }
 
 std::ptrdiff_t open_files(pid_t pid, std::string_view name) {

@@ -66,6 +66,10 @@ struct HookedTarget {
 // if it was killed, false if it came to its end before.
 bool dies_at(HookedTarget& tracer, int steps);
 
+// Kills a tracer of the target at every `stride`-th step that changes it, and checks that nothing
+// is harmed, and that the next trace cleans up. Returns how often it was killed.
+int check_kills(LiveTarget& target, HookedTarget& tracer, int stride);
+
 // How many of a process's descriptors refer to a file with `name` in its name.
 std::ptrdiff_t open_files(pid_t pid, std::string_view name);
 
