@@ -28,7 +28,7 @@ constexpr std::uint64_t kLargestSmall = 0x410;
 
 class CacheSearch {
  public:
-  CacheSearch(const Words& words, const Arenas& arenas, std::vector<Chunk>& chunks)
+  CacheSearch(const Words& words, const Arenas& arenas, Chunks& chunks)
       : words_(words), arenas_(arenas), chunks_(chunks) {
     if (arenas.parameters) cache_count_ = arenas.parameters->cache_count;
   }
@@ -239,7 +239,7 @@ class CacheSearch {
 
   const Words& words_;
   const Arenas& arenas_;
-  std::vector<Chunk>& chunks_;
+  Chunks& chunks_;
   std::optional<std::uint64_t> cache_count_;
   bool is_linked_safely_ = true;
   std::vector<std::size_t> taken_;  // the chunks of the cache that is being examined
@@ -252,7 +252,7 @@ class CacheSearch {
 CachesFound mark_caches(const Words& words,
                         const Arenas& arenas,
                         std::span<const RemoteAddr> thread_pointers,
-                        std::vector<Chunk>& chunks) {
+                        Chunks& chunks) {
   CacheSearch search(words, arenas, chunks);
   if (!search.find_linking()) search.note_broken_list();
   search.mark_fast_bins();

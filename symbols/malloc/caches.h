@@ -33,6 +33,6 @@ struct CachesFound {
 CachesFound mark_caches(const Words& words,
                         const Arenas& arenas,
                         std::span<const RemoteAddr> thread_pointers,
-                        std::vector<Chunk>& chunks);
+                        Chunks& chunks);
 
 }  // namespace heapattach::glibc

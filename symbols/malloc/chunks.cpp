@@ -80,8 +80,11 @@ class ArenaWalk {
   Walked run() && {
     walk_main();
     for (std::uint32_t i = 1; i < arenas_.all.size(); ++i) walk_heaps(i);
-    std::sort(walked_.chunks.begin(), walked_.chunks.end(),
-              [](const Chunk& a, const Chunk& b) { return a.at < b.at; });
+    const auto by_address = [](const Chunk& a, const Chunk& b) { return a.at < b.at; };
+    // The arenas of threads may be anywhere; within each piece, chunks come in order.
+    if (!std::is_sorted(walked_.chunks.begin(), walked_.chunks.end(), by_address)) {
+      std::sort(walked_.chunks.begin(), walked_.chunks.end(), by_address);
+    }
     std::sort(walked_.claimed.begin(), walked_.claimed.end());
     return std::move(walked_);
   }
@@ -358,7 +361,7 @@ void add_mapped(const Words& words, const std::vector<Range>& anonymous, Walked&
                      [](const Chunk& a, const Chunk& b) { return a.at < b.at; });
 }
 
-std::size_t find_chunk(const std::vector<Chunk>& chunks, RemoteAddr at) {
+std::size_t find_chunk(const Chunks& chunks, RemoteAddr at) {
   const auto found = std::lower_bound(chunks.begin(), chunks.end(), at,
                                       [](const Chunk& one, RemoteAddr a) { return one.at < a; });
   if (found == chunks.end() || found->at != at) return chunks.size();

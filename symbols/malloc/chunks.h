@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/base/flat_array.h"
 #include "symbols/malloc/arenas.h"
 
 // Walks the chunks of arenas (glibc's malloc.c and arena.c, 2.26 to 2.43). A chunk begins with two
@@ -44,8 +45,10 @@ struct Chunk {
   }
 };
 
+using Chunks = FlatArray<Chunk>;
+
 struct Walked {
-  std::vector<Chunk> chunks;          // sorted
+  Chunks chunks;                      // sorted
   std::vector<Range> claimed;         // the memory of arenas, sorted
   std::vector<std::uint64_t> bytes;   // of each arena, to compare with its system_mem
   std::vector<std::string> problems;  // contradictions that were found
@@ -63,6 +66,6 @@ Walked walk_arenas(const Words& words,
 void add_mapped(const Words& words, const std::vector<Range>& anonymous, Walked& walked);
 
 // The index of the chunk whose header is at `at`; the number of chunks if there is none.
-std::size_t find_chunk(const std::vector<Chunk>& chunks, RemoteAddr at);
+std::size_t find_chunk(const Chunks& chunks, RemoteAddr at);
 
 }  // namespace heapattach::glibc

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/base/huge_pages.h"
 #include "attach/base/page.h"
 
 namespace heapattach::glibc {
@@ -107,9 +108,16 @@ void check(const Account& account, std::vector<std::string>& problems) {
   }
 }
 
+bool is_in_use(const Chunk& chunk) {
+  return chunk.state == ChunkState::InUse || chunk.state == ChunkState::Mapped;
+}
+
 void list_blocks(const Walked& walked, const Account& account, heap::BlockIndex& index) {
+  const auto count = std::count_if(walked.chunks.begin(), walked.chunks.end(), is_in_use);
+  index.blocks.reserve(static_cast<std::size_t>(count));
+  prefer_huge_pages(index.blocks.data(), index.blocks.capacity() * sizeof(heap::Block));
   for (const Chunk& chunk : walked.chunks) {
-    if (chunk.state != ChunkState::InUse && chunk.state != ChunkState::Mapped) continue;
+    if (!is_in_use(chunk)) continue;
     heap::Block block;
     block.start = chunk.payload();
     block.object_bytes = chunk.usable();
