@@ -45,8 +45,9 @@ const std::array kReports{
     ReportRow{.report = Report::Suspects,
               .name = "suspects",
               .help = "the few objects that keep most memory alive",
-              .more = "Each is shown with a path from the root that keeps it alive. --trace 60s also "
-                      "shows what grows in that time, and which code adds to it.",
+              .more =
+                  "Each is shown with a path from the root that keeps it alive. --trace 60s also "
+                  "shows what grows in that time, and which code adds to it.",
               .examples = {"suspects --trace 60s 4711", "suspects heap.jsonl.gz"},
               .written = "this report is",
               .writers = writes<&Format::suspects>,
