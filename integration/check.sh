@@ -5,8 +5,8 @@
 # first stage that fails and exits with 1; each stage has a log in build/check. It writes only to
 # this directory and to temporary files, except through apt. Where clang-format and clang-tidy 14 are
 # missing, as in Debian 13, it says so and leaves them out. --long runs the long forms of the tests, the
-# unit tests without sanitizers too, the fuzzers for ten minutes, clang-tidy over every source, the tests on
-# aarch64 in an emulated machine (arm64.sh), and, as root, the tests on each supported release of Debian
+# unit tests without sanitizers too, the fuzzers for ten minutes, clang-tidy over every source, a build for
+# aarch64 that is started in an emulated machine (arm64.sh), and, as root, the tests on each supported release of Debian
 # (distributions.sh). The last line is
 # "N passed, N failed", with ", N skipped" if tests could not run here.
 set -euo pipefail
@@ -261,7 +261,7 @@ stage "the installed program on a live target" run_installed "$out/staging/bin/h
 stage "the packed program on a live target" run_installed "$out/packages/deb/usr/bin/heapattach"
 if [[ $long == 1 ]]; then
   stage "static archive, in an empty root" integration/release.sh
-  stage "aarch64, in an emulated machine" integration/arm64.sh
+  stage "aarch64, in an emulated machine" integration/arm64.sh heapattach --version
   lint_stage clang-tidy-14 "clang-tidy" check_tidy
   if [[ $(id -u) -eq 0 ]]; then check_distributions; else echo "releases of Debian: left out, needs root"; fi
 fi

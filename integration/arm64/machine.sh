@@ -10,7 +10,7 @@ readonly arm64_compiler=({g++,gcc,cpp}-"$compiler_version-$arm64_target" "binuti
   {libgcc,libstdc++}-"$compiler_version-dev-arm64-cross" linux-libc-dev-arm64-cross
   {libgcc-s1,libstdc++6}-arm64-cross)
 # What the machine has installed. Its headers and libraries are also those that we compile with.
-readonly arm64_inside=(base-passwd dash bash grep sed findutils mount util-linux hostname libc-bin coreutils busybox-static procps gcc g++ gdb python3 ruby libgc-dev libelf-dev libdw-dev
+readonly arm64_inside=(jq base-passwd dash bash grep sed findutils mount util-linux hostname libc-bin coreutils busybox-static procps gcc g++ gdb python3 ruby libgc-dev libelf-dev libdw-dev
   liblzma-dev libcapstone-dev libfmt-dev libsimdjson-dev libmicrohttpd-dev zlib1g-dev doctest-dev)
 
 # With lists of its own, so that this machine's need not have another architecture.
