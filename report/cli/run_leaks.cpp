@@ -130,8 +130,7 @@ Answer answer_of_leaks(Job& job,
       job, snapshot,
       format.leaks ? format.leaks(snapshot, report, style_of(job.options)) : std::string());
   if (!format.leaks) write_as_trace(job, snapshot, trace, answer);
-  const bool is_partial = trace && !trace->is_whole();
-  if (is_partial && answer.status == ExitStatus::Complete) answer.status = ExitStatus::Partial;
+  if (trace && !trace->is_whole()) answer.make_partial();
   return answer;
 }
 

@@ -41,7 +41,7 @@ GrowthReport compare(const Snapshot& before, const TracedHeap& traced, const Sam
   return growth;
 }
 
-// What grew since `before`, and the code that allocated it.
+// Compares the heap with `before`, and finds the code that allocated the new objects.
 SuspectGrowth growth_since(const Snapshot& before,
                            const TracedHeap& traced,
                            const trace::FrameChoice& frames) {
@@ -90,12 +90,11 @@ Result<Answer> suspects_with_growth(Job& job) {
                        .growth = growth_since(before, traced, frames_of(options))};
   report.growth->apart = std::chrono::duration_cast<std::chrono::milliseconds>(apart);
   Answer answer = answer_of_suspects(job, *traced.heap, report);
-  const bool is_partial = !before.complete || !traced.trace->is_whole();
   if (!before.complete) {
     answer.remarks.push_back("the heap before the recording is only partly known: " +
                              before.reason);
   }
-  if (is_partial && answer.status == ExitStatus::Complete) answer.status = ExitStatus::Partial;
+  if (!before.complete || !traced.trace->is_whole()) answer.make_partial();
   return answer;
 }
 

@@ -28,10 +28,6 @@ void add_problems(std::vector<std::string> problems, Answer& answer) {
   for (std::string& problem : problems) answer.remarks.push_back(std::move(problem));
 }
 
-void make_partial(Answer& answer) {
-  if (answer.status == ExitStatus::Complete) answer.status = ExitStatus::Partial;
-}
-
 std::string summary_of(const trace::SiteTable& table) {
   const double seconds = static_cast<double>(table.header.duration_ns) / 1e9;
   const std::string about = table.is_estimate() ? "about " : "";
@@ -133,10 +129,10 @@ Answer answer_with_heap(Job& job, const std::shared_ptr<trace::Trace>& trace) {
   const auto heap = mark_at_end(job, *trace);
   Answer answer = answer_with_page(job, trace, heap ? *heap : nullptr);
   if (!heap) {
-    make_partial(answer);
+    answer.make_partial();
     answer.remarks.push_back("the page has no heap: " + heap.error().message());
   } else if (!(*heap)->complete) {
-    make_partial(answer);
+    answer.make_partial();
     answer.remarks.push_back("the heap is only partly known: " + (*heap)->reason);
   }
   return answer;
@@ -187,7 +183,7 @@ Result<Answer> run_trace(Job& job) {
                                human_bytes(trace->events.memory_bytes())));
   Answer answer = answer_of(job, trace, is_live);
   if (trace->is_whole()) return answer;
-  make_partial(answer);
+  answer.make_partial();
   const bool is_late = is_live && trace->header.reason.starts_with(trace::kDeadlinePassed);
   if (is_late) answer.status = ExitStatus::Timeout;
   if (job.options.format->read_by == ReadBy::People) return answer;

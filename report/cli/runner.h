@@ -91,6 +91,11 @@ struct Answer {
   std::function<std::string()> verdict = {};  // made and printed before the summary; may be empty
   std::function<std::string()> summary = {};  // made and printed last; -q silences both
   bool is_written = false;                    // the report itself has written to Job::output
+
+  // Says in the status that something is missing, unless it says something graver.
+  void make_partial() {
+    if (status == ExitStatus::Complete) status = ExitStatus::Partial;
+  }
 };
 
 // Computes the answer. If it fails, nothing is written.
