@@ -205,8 +205,7 @@ class Matcher {
   template <class See>
   void follow(ObjectIndex object, std::string_view path, const See& see) {
     bool is_there = see_values(object, path, see);
-    for (auto i = snapshot_.first_edge[object]; i < snapshot_.first_edge[object + 1]; ++i) {
-      const snapshot::Edge& edge = snapshot_.edges[i];
+    for (const snapshot::Edge& edge : snapshot_.edges_of(object)) {
       const std::string field = plain_path(names_.name(object, edge.offset_words));
       auto rest = rest_of(path, field);
       if (!rest) {

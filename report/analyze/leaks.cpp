@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <span>
 #include <utility>
 
 #include "report/type_names.h"
@@ -18,11 +17,6 @@ using snapshot::Snapshot;
 using snapshot::TypeIndex;
 
 constexpr ObjectIndex kNone = ~ObjectIndex{0};
-
-std::span<const Edge> edges_of(const Snapshot& snapshot, ObjectIndex object) {
-  const std::uint64_t first = snapshot.first_edge[object];
-  return {snapshot.edges.data() + first, snapshot.first_edge[object + 1] - first};
-}
 
 // Whether an object is leaked in an earlier snapshot, too.
 bool is_leaked_in(const Snapshot& earlier, const Object& object, std::uint64_t bytes) {
@@ -76,7 +70,7 @@ class LeakSearch {
   void take_plain_roots() {
     std::vector<bool> is_referenced(is_left_.size());
     for (const ObjectIndex from : leaked_) {
-      for (const Edge& edge : edges_of(snapshot_, from)) {
+      for (const Edge& edge : snapshot_.edges_of(from)) {
         if (edge.to != from) is_referenced[edge.to] = true;
       }
     }
@@ -104,7 +98,7 @@ class LeakSearch {
     is_seen[start] = true;
     while (!path.empty()) {
       auto& [object, next] = path.back();
-      const auto edges = edges_of(snapshot_, object);
+      const auto edges = snapshot_.edges_of(object);
       ObjectIndex to = kNone;
       while (next < edges.size() && to == kNone) {
         const ObjectIndex candidate = edges[next++].to;
@@ -134,7 +128,7 @@ class LeakSearch {
       row.bytes += snapshot_.bytes_of(snapshot_.objects[object]);
       if (!is_ignored) count(object);
       if (!is_ignored && with_members_) found_.members.push_back({object, root, is_cycle});
-      for (const Edge& edge : edges_of(snapshot_, object)) {
+      for (const Edge& edge : snapshot_.edges_of(object)) {
         if (!is_left_[edge.to]) continue;
         is_left_[edge.to] = false;
         waiting.push_back(edge.to);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,11 +38,6 @@ bool is_of_interpreter(const snapshot::Root& root) {
   return !is_stack && (name.starts_with("rb_") || is_library_symbol(name, Language::Ruby));
 }
 
-std::span<const snapshot::Edge> edges_of(const Snapshot& snapshot, ObjectIndex object) {
-  const std::size_t first = snapshot.first_edge[object];
-  return std::span(snapshot.edges).subspan(first, snapshot.first_edge[object + 1] - first);
-}
-
 }  // namespace
 
 OwnOfRuntime::OwnOfRuntime(const Snapshot& snapshot, EdgeNames& names)
@@ -52,7 +46,7 @@ OwnOfRuntime::OwnOfRuntime(const Snapshot& snapshot, EdgeNames& names)
   // Object is the class that has itself as the constant Object.
   for (ObjectIndex object = 0; object < snapshot.objects.size() && !top_; ++object) {
     if (!is_module(object)) continue;
-    for (const snapshot::Edge& edge : edges_of(snapshot, object)) {
+    for (const snapshot::Edge& edge : snapshot.edges_of(object)) {
       if (edge.to == object && names_.name(object, edge.offset_words) == "Object") top_ = object;
     }
   }
@@ -67,7 +61,7 @@ void OwnOfRuntime::name_modules_in(ObjectIndex module, bool is_own) {
   while (!left.empty()) {
     const auto [from, is_own_from] = left.back();
     left.pop_back();
-    for (const snapshot::Edge& edge : edges_of(snapshot_, from)) {
+    for (const snapshot::Edge& edge : snapshot_.edges_of(from)) {
       if (!is_module(edge.to) || is_own_.contains(edge.to)) continue;
       const std::string name = names_.name(from, edge.offset_words);
       if (!is_constant(name)) continue;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -266,6 +267,11 @@ struct Snapshot {
   }
   [[nodiscard]] const heap::Kind& kind_of(const Object& object) const {
     return object.heap < heaps.size() ? heaps[object.heap].kind() : heap_kind();
+  }
+  // The edges from an object, by its index; none if no edges are kept.
+  [[nodiscard]] std::span<const Edge> edges_of(std::size_t object) const {
+    if (first_edge.empty()) return {};
+    return {edges.data() + first_edge[object], first_edge[object + 1] - first_edge[object]};
   }
   // Calls visit(object, count) for all objects, one by one or together with those that are alike.
   template <class Visit>

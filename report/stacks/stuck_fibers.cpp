@@ -92,9 +92,7 @@ class Search {
 
   void follow(ObjectIndex object) {
     const auto fiber = fibers_.find(object);
-    const auto end = snapshot_.first_edge[object + 1];
-    for (auto at = snapshot_.first_edge[object]; at < end; ++at) {
-      const snapshot::Edge& edge = snapshot_.edges[at];
+    for (const snapshot::Edge& edge : snapshot_.edges_of(object)) {
       const bool is_held = fiber != fibers_.end() && waiting_[fiber->second].is_stuck &&
                            edge.offset_words == block_word_;
       if (is_held) {

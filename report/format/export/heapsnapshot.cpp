@@ -217,7 +217,7 @@ class Writer {
     for (ObjectIndex i = 0; i < snapshot_.objects.size() && !out_.has_failed(); ++i) {
       if (!objects_.is_written(i)) continue;
       const HeapsnapshotEdgeNames& names = edge_names_[snapshot_.objects[i].type];
-      for (const snapshot::Edge& edge : objects_.edges_of(i)) {
+      for (const snapshot::Edge& edge : snapshot_.edges_of(i)) {
         if (!objects_.is_written(edge.to)) continue;
         const auto name = names.of(std::uint64_t{edge.offset_words} * 8);
         put_edge(name.is_element ? kElement : kProperty, name.number,

@@ -63,7 +63,7 @@ HeapsnapshotObjects::HeapsnapshotObjects(const snapshot::Snapshot& snapshot) : s
 }
 
 std::uint64_t HeapsnapshotObjects::count_edges(ObjectIndex object) const {
-  const auto edges = edges_of(object);
+  const auto edges = snapshot_.edges_of(object);
   if (ordinals_.empty()) return edges.size();
   std::uint64_t count = 0;
   for (const snapshot::Edge& edge : edges) count += is_written(edge.to) ? 1U : 0U;

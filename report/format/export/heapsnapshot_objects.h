@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "report/format/export/root_groups.h"
@@ -60,12 +59,6 @@ class HeapsnapshotObjects {
   }
   [[nodiscard]] std::uint32_t ordinal_of(snapshot::ObjectIndex object) const {
     return ordinals_.empty() ? object : ordinals_[object];
-  }
-  // All edges, including those to objects that are not written.
-  [[nodiscard]] std::span<const snapshot::Edge> edges_of(snapshot::ObjectIndex object) const {
-    if (snapshot_.first_edge.empty()) return {};
-    const auto from = snapshot_.first_edge[object];
-    return std::span(snapshot_.edges).subspan(from, snapshot_.first_edge[object + 1] - from);
   }
   // The number of edges to objects that are written, not counting pieces.
   [[nodiscard]] std::uint64_t count_edges(snapshot::ObjectIndex object) const;

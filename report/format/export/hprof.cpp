@@ -242,18 +242,12 @@ class Writer {
     }
   }
 
-  [[nodiscard]] std::span<const snapshot::Edge> edges_of(std::size_t index) const {
-    if (snapshot_.first_edge.empty()) return {};
-    const auto from = snapshot_.first_edge[index];
-    return std::span(snapshot_.edges).subspan(from, snapshot_.first_edge[index + 1] - from);
-  }
-
   void put_object(std::size_t index) {
     const snapshot::Object& object = snapshot_.objects[index];
     if (shapes_[object.type].is_class) {
-      put_instance(object, shapes_[object.type], edges_of(index));
+      put_instance(object, shapes_[object.type], snapshot_.edges_of(index));
     } else {
-      put_array(object, edges_of(index));
+      put_array(object, snapshot_.edges_of(index));
     }
   }
 

@@ -24,10 +24,9 @@ void see(const snapshot::Snapshot& snapshot, std::size_t index, Seen& seen) {
   const snapshot::Object& object = snapshot.objects[index];
   if (seen.size_class == kNoSize) seen.size_class = object.size_class;
   seen.is_class &= seen.size_class == object.size_class;
-  if (snapshot.first_edge.empty()) return;
-  for (auto e = snapshot.first_edge[index]; e < snapshot.first_edge[index + 1]; ++e) {
+  for (const snapshot::Edge& edge : snapshot.edges_of(index)) {
     if (!seen.is_class) return;
-    const std::uint32_t word = snapshot.edges[e].offset_words;
+    const std::uint32_t word = edge.offset_words;
     const auto at = std::lower_bound(seen.words.begin(), seen.words.end(), word);
     if (at == seen.words.end() || *at != word) seen.words.insert(at, word);
     seen.is_class = seen.words.size() <= kMostWords;

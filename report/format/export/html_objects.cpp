@@ -69,16 +69,14 @@ void put_fields(HtmlJson& json,
                 const HtmlView& view,
                 ObjectIndex object,
                 analyze::EdgeNames& names) {
-  const auto first = snapshot.first_edge[object];
-  const auto count = snapshot.first_edge[object + 1] - first;
-  const auto shown = std::min<std::uint64_t>(count, InspectedObject::kMostFields);
+  const auto edges = snapshot.edges_of(object);
+  const auto shown = std::min<std::size_t>(edges.size(), InspectedObject::kMostFields);
   json.open("fields", '[');
-  for (std::uint64_t i = first; i < first + shown; ++i) {
-    const snapshot::Edge& edge = snapshot.edges[i];
+  for (const snapshot::Edge& edge : edges.first(shown)) {
     put_reference(json, snapshot, view, names.name(object, edge.offset_words), edge.to);
   }
   json.close(']');
-  json.number("fields_in_all", count);
+  json.number("fields_in_all", edges.size());
 }
 
 void put_values(HtmlJson& json, const Snapshot& snapshot, ObjectIndex object) {
@@ -116,8 +114,7 @@ std::vector<InspectedObject> inspect_objects(const Snapshot& snapshot,
   }
   // One walk over all edges: for a few hundred objects a table of all referrers is too much.
   for (ObjectIndex from = 0; from < snapshot.objects.size(); ++from) {
-    for (auto i = snapshot.first_edge[from]; i < snapshot.first_edge[from + 1]; ++i) {
-      const snapshot::Edge& edge = snapshot.edges[i];
+    for (const snapshot::Edge& edge : snapshot.edges_of(from)) {
       if (!is_found[edge.to]) continue;
       InspectedObject& one = found[places.at(edge.to)];
       if (++one.referrer_count > InspectedObject::kMostReferrers) continue;

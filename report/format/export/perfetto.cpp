@@ -152,13 +152,9 @@ class HeapGraph {
   void put_object(ObjectIndex index) {
     const snapshot::Object& object = snapshot_.objects[index];
     references_.clear();
-    if (!snapshot_.first_edge.empty()) {
-      for (auto edge = snapshot_.first_edge[index]; edge < snapshot_.first_edge[index + 1];
-           ++edge) {
-        const snapshot::Edge& to = snapshot_.edges[edge];
-        if (!is_counted(snapshot_, snapshot_.objects[to.to])) continue;
-        references_.push_back({name_of(index, to), snapshot_.objects[to.to].address});
-      }
+    for (const snapshot::Edge& edge : snapshot_.edges_of(index)) {
+      const snapshot::Object& to = snapshot_.objects[edge.to];
+      if (is_counted(snapshot_, to)) references_.push_back({name_of(index, edge), to.address});
     }
     ProtobufMessage message;
     message.number(1, object.address);

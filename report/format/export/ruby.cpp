@@ -122,10 +122,8 @@ class Writer {
       out_.put(quoted);
     }
     References references(out_);
-    if (!snapshot_.first_edge.empty()) {
-      for (auto e = snapshot_.first_edge[index]; e < snapshot_.first_edge[index + 1]; ++e) {
-        references.add(snapshot_.objects[snapshot_.edges[e].to].address);
-      }
+    for (const snapshot::Edge& edge : snapshot_.edges_of(index)) {
+      references.add(snapshot_.objects[edge.to].address);
     }
     references.end();
     out_.put(", \"memsize\":");

@@ -73,16 +73,9 @@ void add_value(std::string_view key, const CellValue& value, JsonRecord& record)
   if (const auto* text = std::get_if<std::string>(&value)) record.text(key, *text);
   if (const auto* is_so = std::get_if<bool>(&value)) record.boolean(key, *is_so);
   if (const auto* address = std::get_if<Address>(&value)) record.address(key, address->value);
-  if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) {
-    record.open_list(key);
-    for (const std::string& text : *texts) record.item(text);
-    record.close_list();
-  }
-  if (const auto* records = std::get_if<std::vector<JsonRecord>>(&value)) {
-    record.open_list(key);
-    for (const JsonRecord& one : *records) record.item(one);
-    record.close_list();
-  }
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) record.list(key, *texts);
+  if (const auto* records = std::get_if<std::vector<JsonRecord>>(&value))
+    record.list(key, *records);
 }
 
 }  // namespace

@@ -33,12 +33,6 @@ std::string_view severity_word(diagnose::Severity severity) {
   return "remark";
 }
 
-void add_texts(std::string_view key, const std::vector<std::string>& texts, JsonRecord& record) {
-  record.open_list(key);
-  for (const std::string& text : texts) record.item(text);
-  record.close_list();
-}
-
 void add_command(const std::string& command, JsonRecord& record) {
   if (!command.empty()) record.text("next", "heapattach " + command);
 }
@@ -65,15 +59,13 @@ std::string format_diagnosis_json(const DiagnosisReport& report) {
     item.text("kind", finding.kind);
     item.text("severity", severity_word(finding.severity));
     item.text("sentence", finding.sentence);
-    add_texts("evidence", finding.evidence, item);
+    item.list("evidence", finding.evidence);
     add_command(finding.next, item);
     record.item(std::move(item));
   }
   record.close_list();
-  add_texts("looked_at", report.verdict.looked_at, record);
-  if (!report.evidence.not_examined.empty()) {
-    add_texts("not_looked_at", report.evidence.not_examined, record);
-  }
+  record.list("looked_at", report.verdict.looked_at);
+  record.list_unless_empty("not_looked_at", report.evidence.not_examined);
   add_command(report.verdict.next, record);
   return std::move(record).line();
 }

@@ -52,9 +52,7 @@ std::string format_graph_json(const snapshot::Snapshot& snapshot,
     record.item(std::move(item));
   }
   record.close_list();
-  record.open_list("cut");
-  for (const std::string& line : cut_lines(found)) record.item(line);
-  record.close_list();
+  record.list("cut", cut_lines(found));
   return std::move(record).line();
 }
 

@@ -84,11 +84,7 @@ std::string format_growth_json(const GrowthReport& report) {
   for (const GrowthSource& source : report.sources) record.item(source_record(source));
   record.close_list();
   record.boolean("same_process", report.origins.is_same_process);
-  if (!report.origins.remarks.empty()) {
-    record.open_list("remarks");
-    for (const std::string& remark : report.origins.remarks) record.item(remark);
-    record.close_list();
-  }
+  record.list_unless_empty("remarks", report.origins.remarks);
   const analyze::TypeGrowth& total = report.difference.total;
   record.number("grown_objects", total.grown_objects());
   record.number("grown_bytes", total.grown_bytes());

@@ -115,11 +115,7 @@ JsonRecord type_record(const snapshot::Type& type) {
   record.text_unless_empty("holder", type.holder);
   record.text_unless_empty("guess", type.guess);
   record.lossy_if(type.is_lossy);
-  if (!type.known_from.empty()) {
-    record.open_list("known_from");
-    for (const std::string& source : type.known_from) record.item(source);
-    record.close_list();
-  }
+  record.list_unless_empty("known_from", type.known_from);
   if (!type.fields.empty()) {
     record.open_list("fields");
     for (const snapshot::Type::Field& field : type.fields) {

@@ -44,6 +44,17 @@ class JsonRecord {
   void item(std::string_view text);
   void item(JsonRecord record);
   void close_list();
+  // A list of texts or records.
+  template <class Items>
+  void list(std::string_view key, const Items& items) {
+    open_list(key);
+    for (const auto& one : items) item(one);
+    close_list();
+  }
+  template <class Items>
+  void list_unless_empty(std::string_view key, const Items& items) {
+    if (!items.empty()) list(key, items);
+  }
 
   // The record with its braces and line break.
   [[nodiscard]] std::string line() &&;

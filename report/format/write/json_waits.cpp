@@ -42,14 +42,8 @@ JsonRecord wait_record(const snapshot::Snapshot& snapshot, const snapshot::Fiber
 }  // namespace
 
 void add_findings(const snapshot::Header& header, JsonRecord& record) {
-  const auto add = [&](std::string_view key, const std::vector<std::string>& texts) {
-    if (texts.empty()) return;
-    record.open_list(key);
-    for (const std::string& text : texts) record.item(text);
-    record.close_list();
-  };
-  add("findings", header.findings);
-  add("remarks", header.remarks);
+  record.list_unless_empty("findings", header.findings);
+  record.list_unless_empty("remarks", header.remarks);
 }
 
 void add_waits(const snapshot::Snapshot& snapshot,

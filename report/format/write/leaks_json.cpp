@@ -39,13 +39,11 @@ using snapshot::Snapshot;
 
 // The first few objects that the example references.
 std::vector<JsonRecord> references_of(const Snapshot& snapshot, snapshot::ObjectIndex example) {
-  constexpr std::uint64_t kShown = 16;
+  constexpr std::size_t kShown = 16;
   analyze::EdgeNames names(snapshot);
   std::vector<JsonRecord> references;
-  const std::uint64_t first = snapshot.first_edge[example];
-  const std::uint64_t end = std::min(snapshot.first_edge[example + 1], first + kShown);
-  for (std::uint64_t edge = first; edge < end; ++edge) {
-    const snapshot::Edge& to = snapshot.edges[edge];
+  const auto edges = snapshot.edges_of(example);
+  for (const snapshot::Edge& to : edges.first(std::min(edges.size(), kShown))) {
     JsonRecord reference;
     reference.text("key", names.name(example, to.offset_words));
     reference.address("address", snapshot.objects[to.to].address);

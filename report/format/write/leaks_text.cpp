@@ -53,16 +53,14 @@ std::string remark_on(const Snapshot& snapshot, const snapshot::Object& object) 
 
 // The object, and the first few that it references.
 std::string example_text(const Snapshot& snapshot, analyze::EdgeNames& names, ObjectIndex index) {
-  constexpr std::uint64_t kShown = 4;
+  constexpr std::size_t kShown = 4;
   std::string text = object_text(snapshot, index) + '\n';
-  const std::uint64_t first = snapshot.first_edge[index];
-  const std::uint64_t end = snapshot.first_edge[index + 1];
-  for (std::uint64_t edge = first; edge < std::min(end, first + kShown); ++edge) {
-    const snapshot::Edge& to = snapshot.edges[edge];
+  const auto edges = snapshot.edges_of(index);
+  for (const snapshot::Edge& to : edges.first(std::min(edges.size(), kShown))) {
     text += fmt::format("    {} → {}{}\n", terminal_text(names.name(index, to.offset_words)),
                         object_text(snapshot, to.to), remark_on(snapshot, snapshot.objects[to.to]));
   }
-  if (end > first + kShown) text += fmt::format("    … {} more\n", end - first - kShown);
+  if (edges.size() > kShown) text += fmt::format("    … {} more\n", edges.size() - kShown);
   return text;
 }
 

@@ -53,9 +53,7 @@ std::vector<JsonRecord> site_records(const std::vector<CodeSite>& sites, SitePar
     record.number("samples", site.samples);
     record.number("objects", rounded(site.objects));
     if (parts == SiteParts::ObjectsAndBytes) record.number("bytes", rounded(site.bytes));
-    record.open_list("frames");
-    for (const std::string& frame : site.frames) record.item(frame);
-    record.close_list();
+    record.list("frames", site.frames);
     records.push_back(std::move(record));
   }
   return records;
@@ -67,11 +65,7 @@ JsonRecord record_of(const CodeRecording& recording) {
   record.number("duration_ns", recording.duration_ns);
   record.number("samples", recording.samples);
   record.number("drops", recording.drops);
-  if (!recording.shortfalls.empty()) {
-    record.open_list("shortfalls");
-    for (const std::string& text : recording.shortfalls) record.item(text);
-    record.close_list();
-  }
+  record.list_unless_empty("shortfalls", recording.shortfalls);
   return record;
 }
 

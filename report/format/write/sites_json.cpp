@@ -55,11 +55,7 @@ std::string format_sites_json(const trace::SiteTable& table) {
   record.number("drops", header.drops);
   record.boolean("complete", header.complete && header.drops == 0);
   record.text_unless_empty("reason", header.reason);
-  if (!header.warnings.empty()) {
-    record.open_list("warnings");
-    for (const std::string& warning : header.warnings) record.item(warning);
-    record.close_list();
-  }
+  record.list_unless_empty("warnings", header.warnings);
   JsonRecord total;
   add_amounts(total, table, table.total);
   record.object("total", std::move(total));

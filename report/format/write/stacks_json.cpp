@@ -206,14 +206,9 @@ std::string format_stacks_json(const StackReport& report) {
     const double pause = std::chrono::duration<double, std::milli>(report.pause).count();
     record.raw("pause_ms", decimal(pause));
   }
-  const auto add_texts = [&](std::string_view key, const std::vector<std::string>& texts) {
-    record.open_list(key);
-    for (const std::string& text : texts) record.item(text);
-    record.close_list();
-  };
-  add_texts("findings", stacks::texts_of(report.findings));
-  if (!report.remarks.empty()) add_texts("remarks", stacks::texts_of(report.remarks));
-  if (!report.warnings.empty()) add_texts("warnings", report.warnings);
+  record.list("findings", stacks::texts_of(report.findings));
+  record.list_unless_empty("remarks", stacks::texts_of(report.remarks));
+  record.list_unless_empty("warnings", report.warnings);
   record.open_list("threads");
   for (const ThreadSeen& thread : report.threads) record.item(thread_record(report, thread));
   record.close_list();

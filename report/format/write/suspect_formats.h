@@ -14,7 +14,7 @@
 // Formats the suspects of a snapshot and, after --trace, what grows and which code adds to it.
 namespace heapattach {
 
-// What grew between two looks at the heap, the second at the end of a recording.
+// The growth between two looks at the heap, the second at the end of a recording.
 struct SuspectGrowth {
   std::chrono::milliseconds apart{};        // the two looks
   GrowthReport growth;                      // of the two snapshots
@@ -27,7 +27,8 @@ struct SuspectReport {
   std::optional<SuspectGrowth> growth = {};  // none: nothing was recorded
 };
 
-// What grows, and for each suspect a sentence, the path to it, and its contents by type.
+// The growth, if it is known; then for each suspect a sentence, the path to it, and its contents by
+// type.
 [[nodiscard]] std::string format_suspects_text(const snapshot::Snapshot& snapshot,
                                                const SuspectReport& report,
                                                const TextStyle& style);

@@ -33,17 +33,9 @@ JsonRecord header_record(const trace::Header& header) {
   record.number("duration_ns", header.duration_ns);
   record.number("gc_bytes_at_start", header.gc_bytes_at_start);
   record.number("gc_bytes_at_end", header.gc_bytes_at_end);
-  if (!header.heaps.empty()) {
-    record.open_list("heaps");
-    for (const std::string& heap : header.heaps) record.item(heap);
-    record.close_list();
-  }
-  record.open_list("entries");
-  for (const std::string& entry : header.entries) record.item(entry);
-  record.close_list();
-  record.open_list("warnings");
-  for (const std::string& warning : header.warnings) record.item(warning);
-  record.close_list();
+  record.list_unless_empty("heaps", header.heaps);
+  record.list("entries", header.entries);
+  record.list("warnings", header.warnings);
   record.lossy_if(header.is_lossy);
   return record;
 }

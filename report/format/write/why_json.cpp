@@ -43,11 +43,7 @@ std::string format_why_json(const snapshot::Snapshot& snapshot, const analyze::W
   record.number("other_paths", why.other_paths);
   record.number("other_objects", why.other_objects);
   record.number("excluded", why.excluded_edges);
-  if (!why.unused_exclusions.empty()) {
-    record.open_list("unused_exclusions");
-    for (const std::string& exclusion : why.unused_exclusions) record.item(exclusion);
-    record.close_list();
-  }
+  record.list_unless_empty("unused_exclusions", why.unused_exclusions);
   if (!snapshot.complete) {
     record.boolean("complete", false);
     record.text("reason", snapshot.reason);
