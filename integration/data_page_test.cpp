@@ -26,6 +26,19 @@ ToolRun try_page(const std::string& before, const std::string& tools) {
       {CONSUMERS "/../data", directory.path(), CONSUMERS, modules == nullptr ? "" : modules});
 }
 
+// Runs the page's queries for an engine of npm, of which there are `queries`, in check.sh --long.
+void check_engine(const std::string& name, const std::string& runner, int queries) {
+  if (!is_long_run() || std::getenv("HEAPATTACH_NPM") == nullptr) return;
+  const std::string prepare = fmt::format(
+      "printf '#!/bin/sh\\nexec node \"%s/{0}\" \"%s\" \"$@\"\\n' \"$3\" \"$4\" >{1} && "
+      "chmod +x {1} && PATH=$PWD:$PATH",
+      runner, name);
+  const ToolRun run = try_page(prepare, name);
+  INFO(run.output << run.errors);
+  CHECK(run.status == 0);
+  CHECK(run.output == fmt::format("ran={}\n", queries));
+}
+
 }  // namespace
 
 TEST_CASE("the page on data shows the output of jq and SQLite") {
@@ -46,25 +59,11 @@ TEST_CASE("the page on data shows the output of jq and SQLite") {
 }
 
 TEST_CASE("the page on data shows the output of DuckDB") {
-  if (!is_long_run() || std::getenv("HEAPATTACH_NPM") == nullptr) return;  // check.sh --long
-  const ToolRun run = try_page(
-      "printf '#!/bin/sh\\nexec node \"%s/duckdb.mjs\" \"%s\" \"$@\"\\n' \"$3\" \"$4\" >duckdb && "
-      "chmod +x duckdb && PATH=$PWD:$PATH",
-      "duckdb");
-  INFO(run.output << run.errors);
-  CHECK(run.status == 0);
-  CHECK(run.output == "ran=4\n");
+  check_engine("duckdb", "duckdb.mjs", 4);
 }
 
 TEST_CASE("the page on data shows the output of ClickHouse") {
-  if (!is_long_run() || std::getenv("HEAPATTACH_NPM") == nullptr) return;  // check.sh --long
-  const ToolRun run = try_page(
-      "printf '#!/bin/sh\\nexec node \"%s/clickhouse.cjs\" \"%s\" \"$@\"\\n' \"$3\" \"$4\" "
-      ">clickhouse && chmod +x clickhouse && PATH=$PWD:$PATH",
-      "clickhouse");
-  INFO(run.output << run.errors);
-  CHECK(run.status == 0);
-  CHECK(run.output == "ran=3\n");
+  check_engine("clickhouse", "clickhouse.cjs", 3);
 }
 
 TEST_CASE("heapattach reads the snapshot of the page on data") {

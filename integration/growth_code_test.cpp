@@ -35,7 +35,7 @@ simdjson::dom::element growth_in(simdjson::dom::parser& parser, const ToolRun& r
   return growth;
 }
 
-// What the samples say about the function, as the innermost one, in all that grows.
+// The sums over all that grows of the samples that were taken in the function itself.
 struct Added {
   std::uint64_t samples = 0;
   std::uint64_t objects = 0;

@@ -1,5 +1,4 @@
-// What a process publishes about itself in OpenTelemetry's process context: every export names the
-// service with it.
+// Every export names the service that a process says it is, in OpenTelemetry's process context.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -6,7 +6,8 @@
 
 namespace heapattach {
 
-// What a process says of itself, such as service.name and its value. Both are any bytes.
+// A fact that a process publishes about itself, such as its service.name. Name and value may be any
+// bytes.
 struct Attribute {
   std::string name;
   std::string value;

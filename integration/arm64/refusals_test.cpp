@@ -1,5 +1,5 @@
-// What needs code of ours in the process is refused on aarch64, by name and before anything is
-// changed.
+// Reports that would run our code in the process are refused by name on aarch64, before they change
+// anything.
 
 #include <doctest/doctest.h>
 

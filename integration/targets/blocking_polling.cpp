@@ -11,7 +11,7 @@
 
 namespace {
 
-// Of calls that this processor lacks, the C library's function makes a newer one.
+// A processor that lacks the old call has a newer one, which the C library's function makes.
 #ifdef SYS_poll
 long poll_call(pollfd* files, int milliseconds) {
   return syscall(SYS_poll, files, 1, milliseconds);

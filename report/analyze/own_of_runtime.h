@@ -9,9 +9,9 @@
 
 namespace heapattach::analyze {
 
-// What a runtime keeps for itself in every program. In Ruby, these are the names of all Symbols and
-// what rubygems knows of the installed libraries: half of a small program, and no leak. Borrows
-// both.
+// Tells objects that a runtime keeps for itself, in every program, from the program's own. Ruby
+// keeps the names of all Symbols and the list of installed gems: half of a small program, and no
+// leak. Borrows both.
 class OwnOfRuntime {
  public:
   OwnOfRuntime(const snapshot::Snapshot& snapshot, EdgeNames& names);

@@ -303,7 +303,7 @@ class SuspectFinder {
     }
   }
 
-  // What the program holds comes first, then what its runtime holds for itself, then code.
+  // Lower ranks come first: the program's objects, those that its runtime keeps for itself, code.
   [[nodiscard]] unsigned rank_of(const Suspect& suspect) const {
     if (is_of_code(suspect)) return 2;
     return suspect.is_own_of_runtime ? 1 : 0;

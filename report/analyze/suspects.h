@@ -49,8 +49,8 @@ struct Suspect {
 struct Suspects {
   std::uint64_t live_bytes = 0;
   std::uint64_t threshold = 0;  // bytes
-  // What the program holds first, then the runtime's own, then code; of each the largest first.
-  // Those within another suspect follow it, in the same order.
+  // The program's objects come first, then the runtime's own, then code; within each group, the
+  // largest. A suspect within another one follows it.
   std::vector<Suspect> found;
   // Bytes retained by objects of unknown types that belong to no suspect.
   std::uint64_t untyped_bytes = 0;

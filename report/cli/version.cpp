@@ -45,9 +45,7 @@ std::string version_json() {
     if (row.name.empty()) continue;
     JsonRecord item;
     item.text("report", row.name);
-    item.open_list("formats");
-    for (const std::string_view format : names_of(formats_of(row))) item.item(format);
-    item.close_list();
+    item.list("formats", names_of(formats_of(row)));
     record.item(std::move(item));
   }
   record.close_list();

@@ -163,10 +163,9 @@ void describe_memory(const Target& target, HeldHeap& held) {
   if (!memory.empty()) add_malloc(*target.process, std::move(memory), seen);
 }
 
-// Says where the program's objects are if malloc's heap is the smaller part of its memory. A
-// program may contain a runtime and hardly use it, so a runtime alone is no reason. Whoever asks
-// for malloc's heap by name knows what is in it, and reports with all of the memory say it
-// themselves.
+// Warns that most of the program's objects are not in malloc's heap, if that is the smaller part of
+// its memory. A runtime that a program contains but hardly uses is not worth a warning. Nobody who
+// asked for malloc's heap by name is warned, and reports on all memory say it themselves.
 void warn_of_other_objects(const Target& target,
                            const TakeOptions& options,
                            const Snapshot& snapshot) {
