@@ -233,10 +233,10 @@ stage "messages" check_messages
 lint_stage clang-tidy-14 "list of lint checks" check_tidy_list
 # The unit tests are built and run with sanitizers, below; with --long also as they are released.
 # Each source is compiled by itself only with --long: that shows a forgotten include. The short form also
-# optimises less, and leaves out the sanitizers' slowest checks.
-in_units=1 light_checks=ON optimised=(-DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g -DNDEBUG")
+# optimises less, leaves out the sanitizers' slowest checks, and has a process for many unit tests.
+sanitized_tests=group in_units=1 light_checks=ON optimised=(-DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g -DNDEBUG")
 parts=(heapattach heapattach_man heapattach_completions heapattach_integration)
-[[ $long == 0 ]] || in_units=0 light_checks=OFF optimised=() parts=(all heapattach_long_targets)
+[[ $long == 0 ]] || sanitized_tests=unit in_units=0 light_checks=OFF optimised=() parts=(all heapattach_long_targets)
 stage "build" build "$release" -DHEAPATTACH_WERROR=ON "${launcher[@]}" \
   -DCMAKE_BUILD_TYPE=RelWithDebInfo "${optimised[@]}" -- "${parts[@]}"
 [[ $long == 0 ]] || ctest_stage "unit tests" "$release" -L unit -j "$jobs"
@@ -254,7 +254,7 @@ stage "build with address and undefined sanitizers" end_sanitized_build
 stage "benchmarks, quick form" integration/bench/run.sh --quick "$release/report/heapattach"
 # Leaks cannot be looked for while we are traced ourselves, as in some containers.
 ASAN_OPTIONS=detect_leaks=0 ctest_stage "unit tests and failing system calls, sanitized" \
-  "$sanitized" -L 'unit|faults' -j "$jobs"
+  "$sanitized" -L "$sanitized_tests|faults" -j "$jobs"
 stage "fuzz" check_fuzz
 cat "$out/fuzz.log"
 stage "install" cmake --install "$release" --prefix "$out/staging"

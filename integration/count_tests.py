@@ -1,7 +1,8 @@
 """Counts the tests of a ctest JUnit report: prints "passed failed skipped".
 
 Usage: count_tests.py REPORT SKIPS. The names and reasons of what was skipped go to the file SKIPS. A
-test is skipped if ctest says so, or if it printed a line "skipped: why" and passed.
+test is skipped if ctest says so, or if it printed a line "skipped: why" and passed. A group of tests
+(tests/group.py) counts for each of them.
 """
 
 import re
@@ -24,7 +25,8 @@ def main():
                 why = "; ".join(reasons) or (skipped is not None and skipped.get("message"))
                 lines.write(f"  skipped: {case.get('name')}: {why or 'not run'}\n")
             else:
-                counts["passed"] += 1
+                group = re.search(r"^tests in this group: (\d+)$", output, re.MULTILINE)
+                counts["passed"] += int(group[1]) if group else 1
     print(counts["passed"], counts["failed"], counts["skipped"])
 
 
