@@ -268,6 +268,48 @@ TEST_CASE("Mono with sgen has no objects in malloc's heap, and is named as what 
   CHECK(maker.ends_with("1000"));
 }
 
+TEST_CASE("a Nix evaluation's values are counted by the expressions that made them") {
+  const std::string nix = "/usr/bin/nix-instantiate";
+  if (::access(nix.c_str(), X_OK) != 0) {
+    print_skip(nix + " is not installed");
+    return;
+  }
+  const Release release = release_of("nix", {nix, "--version"}, {"2.8.0"});
+  const std::string here = __FILE__;
+  const std::string source = here.substr(0, here.rfind('/')) + "/targets/sessions.nix";
+  ChildProcess child(
+      {"/bin/sh", "-c", R"(exec "$0" --store dummy:// --eval "$1" 2>&1)", nix, source});
+  const std::string ready = "trace: ready sessions=";
+  std::optional<std::string> line = child.read_line(seconds(120));
+  while (line && !line->starts_with(ready)) line = child.read_line(seconds(120));
+  REQUIRE(line);
+  const std::int64_t sessions = std::stoll(line->substr(ready.size()));
+  const Count count = count_of(child.pid(), release);
+  const auto of = [&](std::string_view what, int at_line) {
+    const auto found = count.objects.find(fmt::format("{} at {}:{}", what, source, at_line));
+    return found == count.objects.end() ? 0 : found->second;
+  };
+  if (!release.is_tried && of("set", 5) == 0) {
+    return print_untried(release, "its values have no names");
+  }
+  CHECK(of("set", 5) == sessions);
+  CHECK(count.objects.at(fmt::format("(attributes of set at {}:5)", source)) == sessions);
+  CHECK(of("thunk", 9) == sessions);
+  CHECK(of("lambda greet", 11) == sessions);
+  CHECK(of("thunk", 12) == 2 * sessions);
+  CHECK(count.objects.at("list") >= sessions);
+  CHECK(count.named > 0.99);
+  const std::string pid = fmt::format("{}", child.pid());
+  const ToolRun why = run_tool({"why", fmt::format("lambda greet at {}:11", source), pid});
+  CAPTURE(why.output);
+  CHECK(why.output.find("(attributes of set at " + source + ":5)") != std::string::npos);
+  CHECK(why.output.find("greet → 0x") != std::string::npos);
+  const ToolRun suspects = run_tool({"suspects", pid});
+  CAPTURE(suspects.output);
+  CHECK(suspects.output.find(fmt::format("1. {} set at {}:5 ", sessions, source)) !=
+        std::string::npos);
+}
+
 // With debug information, and the collector loaded at run time.
 TEST_CASE(
     "a Nim program's objects have the type that they say, and not the one of their variable") {

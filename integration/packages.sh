@@ -6,7 +6,7 @@ build_packages=(g++ cmake ninja-build pkg-config libelf-dev libdw-dev liblzma-de
   libfmt-dev libsimdjson-dev libmicrohttpd-dev zlib1g-dev python3)
 crystal_packages=(crystal libgc-dev libssl-dev libyaml-dev libxml2-dev libgmp-dev)
 test_packages=(doctest-dev clang libclang-rt-dev libc++-dev libc++abi-dev gcc-multilib dwz llvm jq guile-3.0 w3m ecl
-  ruby sqlite3 gdb elfutils debuginfod musl-tools xz-utils nim mono-mcs 'mono-runtime-boehm|mono-runtime-sgen'
+  ruby sqlite3 gdb elfutils debuginfod musl-tools xz-utils nim nix-bin mono-mcs 'mono-runtime-boehm|mono-runtime-sgen'
   libjemalloc2 'libtcmalloc-minimal4|libtcmalloc-minimal4t64' 'libmimalloc2.0|libmimalloc3')
 # Readers of exports.
 consumer_packages=(golang-go nodejs valgrind libdevel-nytprof-perl chromium prometheus zsh fish python3-jsonschema

@@ -5,13 +5,15 @@
 #include "symbols/guile/names.h"
 #include "symbols/guile/stacks.h"
 #include "symbols/mono/names.h"
+#include "symbols/nix/names.h"
 
 namespace heapattach::runtimes {
 
 Runtimes find_runtimes(const Modules& modules, const MemoryReader& memory) {
   return {.guile = guile::find_guile(modules, memory),
           .ecl = ecl::find_ecl(modules, memory),
-          .mono = mono::find_mono(modules, memory)};
+          .mono = mono::find_mono(modules, memory),
+          .nix = nix::find_nix(modules, memory)};
 }
 
 MoreRoots more_roots(const Runtimes& runtimes,
@@ -64,6 +66,7 @@ ObjectNames name_objects(const Runtimes& runtimes,
   if (runtimes.guile) guile::name_objects(*runtimes.guile, view, names);
   if (runtimes.ecl) ecl::name_objects(*runtimes.ecl, view, names);
   if (runtimes.mono) mono::name_objects(*runtimes.mono, view, names);
+  if (runtimes.nix) nix::name_objects(*runtimes.nix, view, names);
   return names;
 }
 

@@ -12,6 +12,7 @@
 #include "symbols/heap/live_set.h"
 #include "symbols/heap/source.h"
 #include "symbols/mono/facts.h"
+#include "symbols/nix/facts.h"
 #include "symbols/runtimes/heap_view.h"
 #include "symbols/runtimes/object_names.h"
 
@@ -23,10 +24,11 @@ struct Runtimes {
   std::optional<guile::Facts> guile;
   std::optional<ecl::Facts> ecl;
   std::optional<mono::Facts> mono;
+  std::optional<nix::Facts> nix;
 
   // The name used in the header of a snapshot; empty if there is no such runtime.
   [[nodiscard]] std::string_view name() const {
-    return guile ? "guile" : ecl ? "ecl" : mono ? "mono" : "";
+    return guile ? "guile" : ecl ? "ecl" : mono ? "mono" : nix ? "nix" : "";
   }
   // Whether more_roots() includes the roots that the runtime pushes through its own function
   // (GC_set_push_other_roots). Guile has no such function.
