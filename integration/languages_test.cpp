@@ -325,6 +325,9 @@ TEST_CASE(
   CHECK(count.objects.at("Admin") == truth.at("admins"));
   CHECK(count.objects.at("Cart") == truth.at("carts"));
   CHECK(count.objects.at("seq[Item]") == truth.at("carts"));
+  CHECK(count.objects.at("closure of totalOf") == truth.at("carts"));
+  CHECK(count.objects.at("seq[tuple[int, string, int]]") == 1);
+  CHECK(count.named > 0.99);
   for (const auto& [name, objects] : count.objects) {
     CAPTURE(name);
     CHECK(name.find("tyObject_") == std::string::npos);
@@ -332,6 +335,26 @@ TEST_CASE(
   const ToolRun strings = run_tool({"strings", "--top", "1", fmt::format("{}", target.pid())});
   CAPTURE(strings.output);
   CHECK(strings.output.find("guest 0") != std::string::npos);
+  const ToolRun suspects = run_tool({"suspects", fmt::format("{}", target.pid())});
+  CAPTURE(suspects.output);
+  CHECK(suspects.output.find("1. one seq[Session] keeps ") != std::string::npos);
+  CHECK(suspects.output.find("global sessions__") != std::string::npos);
+}
+
+TEST_CASE("without debug information, Nim's symbols name objects of inheritable types") {
+  if (!is_target_built("sessions_nim")) return;
+  const Release nim = release_of("nim", {"nim", "--version"}, {"1.6"});
+  if (!nim.is_tried) return print_untried(nim, "only with debug information");
+  LiveTarget target("sessions_nim_symbols");
+  const Answer& truth = target.greeting();
+  const Count count = count_of(target.pid(), nim);
+  CHECK(count.objects.at("session") == truth.at("sessions"));
+  CHECK(count.objects.at("admin") == truth.at("admins"));
+  CHECK_FALSE(count.objects.contains("cart"));
+  LiveTarget stripped("sessions_nim_stripped");
+  const Count none = count_of(stripped.pid(), nim);
+  CHECK(none.objects.at("(unknown)") > truth.at("sessions") + truth.at("admins"));
+  CHECK_FALSE(none.objects.contains("session"));
 }
 
 }  // namespace heapattach

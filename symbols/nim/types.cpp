@@ -17,6 +17,7 @@ using types::TypeRef;
 
 constexpr std::string_view kObject = "struct tyObject_";
 constexpr std::string_view kSequence = "struct tySequence__";
+constexpr std::string_view kTuple = "struct tyTuple__";
 constexpr std::string_view kSuper = "Sup";
 constexpr std::string_view kRoot = "struct RootObj";
 constexpr std::string_view kAnySequence = "struct TGenericSeq";
@@ -46,6 +47,17 @@ bool is_hash(std::string_view text) {
          });
 }
 
+// The variables of a closure are an object that the compiler names after the file and the
+// procedure: "Env_shopdotnim_greet".
+std::string source_name(std::string name) {
+  constexpr std::string_view kVariables = "Env_";
+  constexpr std::string_view kFile = "dotnim_";
+  const std::size_t file = name.rfind(kFile);
+  const bool is_closure = name.starts_with(kVariables) && file != std::string::npos;
+  const std::string procedure = is_closure ? name.substr(file + kFile.size()) : "";
+  return procedure.empty() ? name : fmt::format("closure of {}", procedure);
+}
+
 // Splits "SessioncolonObjectType___bY0…" into "Session" and the hash. `mark` follows the name of a
 // reference's object. An underscore ends a name that contained characters that C does not allow.
 std::optional<TypeName> split(std::string_view text, std::string_view mark) {
@@ -57,7 +69,7 @@ std::optional<TypeName> split(std::string_view text, std::string_view mark) {
   if (name.ends_with('_')) name.remove_suffix(1);
   if (name.ends_with(mark)) name.remove_suffix(mark.size());
   if (name.empty()) return std::nullopt;
-  return TypeName{std::string(name), std::string(text.substr(end + 2))};
+  return TypeName{source_name(std::string(name)), std::string(text.substr(end + 2))};
 }
 
 bool is_base_of_nim(std::string_view name) {
@@ -94,7 +106,9 @@ class Shown {
     const TypeRef text = model_.find(kString);
     // Overrides any other type with this name.
     if (text != types::kNoType && !names_.empty()) names_[text] = kShownString;
-    for (TypeRef ref = 0; ref < model_.types().size(); ++ref) sequence(ref, 0);
+    for (TypeRef ref = 0; ref < model_.types().size(); ++ref) {
+      if (sequence(ref, 0).empty()) tuple(ref, 0);
+    }
     return std::move(names_);
   }
 
@@ -104,6 +118,7 @@ class Shown {
     const Type& type = model_[ref];
     if (type.shape == Shape::Pointer) return of(type.target, depth);
     if (const std::string name = sequence(ref, depth); !name.empty()) return name;
+    if (const std::string name = tuple(ref, depth); !name.empty()) return name;
     const auto known = names_.find(ref);
     if (known != names_.end()) return known->second;
     const auto* const number = std::find_if(
@@ -111,9 +126,23 @@ class Shown {
     return number != kNumbers.end() ? std::string(number->name) : type.name;
   }
 
+  // The name of a tuple, such as "tuple[int, Session]"; empty if the type is not one.
+  std::string tuple(TypeRef ref, int depth) {
+    const Type& type = model_[ref];
+    if (!type.name.starts_with(kTuple) || type.members.empty() || depth > kDeepestTuple) {
+      return {};
+    }
+    std::string all;
+    for (const types::Member& member : type.members) {
+      if (!all.empty()) all += ", ";
+      all += of(member.type, depth + 1);
+      if (all.size() > kLongestTuple) return {};
+    }
+    return names_[ref] = fmt::format("tuple[{}]", all);
+  }
+
   // The name of a sequence, such as "seq[Session]"; empty if the type is not one.
   std::string sequence(TypeRef ref, int depth) {
-    constexpr int kDeepest = 8;
     const Type& type = model_[ref];
     if (!type.name.starts_with(kSequence) || type.members.empty() || depth > kDeepest) return {};
     const TypeRef data = type.members.back().type;
@@ -122,6 +151,10 @@ class Shown {
     if (element.empty()) return {};
     return names_[ref] = fmt::format("seq[{}]", element);
   }
+
+  static constexpr int kDeepest = 8;
+  static constexpr int kDeepestTuple = 3;
+  static constexpr std::size_t kLongestTuple = 200;
 
   const TypeModel& model_;
   ShownNames names_;

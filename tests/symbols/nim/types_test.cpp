@@ -38,6 +38,33 @@ TEST_CASE("the C names of Nim's types have the name that the program gave them")
   CHECK_FALSE(nim::info_name("NTI_PARSER_STATE_"));
 }
 
+TEST_CASE("a closure is named after its procedure, and a tuple after its members") {
+  using types::Shape;
+  types::TypeModel model;
+  const auto closure =
+      add(model, "struct tyObject_Env_shopdotnim_greet___diB2NTuAIWY0FO9c5IUJRGg", Shape::Struct);
+  const auto other =
+      add(model, "struct tyObject_Env_greet___aiB2NTuAIWY0FO9c5IUJRGg", Shape::Struct);
+  const auto number = add(model, "long", Shape::Number);
+  const auto pair = add(model, "struct tyTuple__kuMQ1fbjJlHtwKTmBGAe6g", Shape::Struct,
+                        {{"Field0", 0, number}, {"Field1", 8, closure}});
+  const auto nested = add(model, "struct tyTuple__luMQ1fbjJlHtwKTmBGAe6g", Shape::Struct,
+                          {{"Field0", 0, number}, {"Field1", 8, pair}});
+  const auto endless = add(model, "struct tyTuple__muMQ1fbjJlHtwKTmBGAe6g", Shape::Struct);
+  model[endless].members = {{"Field0", 0, endless}};
+  const auto long_one = add(model, "struct tyTuple__nuMQ1fbjJlHtwKTmBGAe6g", Shape::Struct);
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    model[long_one].members.push_back({"Field", i * 8, number});
+  }
+  const nim::ShownNames names = nim::shown_names(model);
+  CHECK(names.at(closure) == "closure of greet");
+  CHECK(names.at(other) == "Env_greet");
+  CHECK(names.at(pair) == "tuple[int, closure of greet]");
+  CHECK(names.at(nested) == "tuple[int, tuple[int, closure of greet]]");
+  CHECK(names.at(endless).size() < 100);
+  CHECK_FALSE(names.contains(long_one));
+}
+
 TEST_CASE("Nim's sequences are named after what is in them, and types of one name are told apart") {
   using types::Shape;
   types::TypeModel model;
