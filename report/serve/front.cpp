@@ -62,7 +62,7 @@ constexpr seconds kForRequest{10};          // from its connection to its last h
 constexpr seconds kForAnswer{600};          // from its request to its last byte
 constexpr milliseconds kForMetrics{8'000};  // Prometheus waits for ten seconds
 constexpr std::size_t kMostGatherings = 64;
-constexpr std::size_t kMostCountBytes = std::size_t{8} << 20;
+constexpr std::size_t kMostHeldBytes = std::size_t{48} << 20;  // that clients have not read yet
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{256} << 20;
 
 struct DropResponse {
@@ -70,10 +70,27 @@ struct DropResponse {
 };
 using Response = std::unique_ptr<MHD_Response, DropResponse>;
 
-Response text_response(const std::string& text, const std::string& type) {
-  Response response(MHD_create_response_from_buffer(text.size(), const_cast<char*>(text.data()),
-                                                    MHD_RESPMEM_MUST_COPY));
+// The text of a response, which lives as long as a client reads it.
+struct HeldText {
+  explicit HeldText(std::string what) : text(std::move(what)) { all_bytes += text.size(); }
+  ~HeldText() { all_bytes -= text.size(); }
+  HeldText(const HeldText&) = delete;
+  HeldText& operator=(const HeldText&) = delete;
+
+  std::string text;
+  static inline std::size_t all_bytes = 0;  // of all texts
+};
+
+void drop_text(void* held) {
+  delete static_cast<HeldText*>(held);
+}
+
+Response text_response(std::string text, const std::string& type) {
+  auto held = std::make_unique<HeldText>(std::move(text));
+  Response response(MHD_create_response_from_buffer_with_free_callback_cls(
+      held->text.size(), held->text.data(), drop_text, held.get()));
   if (response == nullptr) return response;
+  static_cast<void>(held.release());  // drop_text() deletes it
   MHD_add_response_header(response.get(), MHD_HTTP_HEADER_CONTENT_TYPE, type.c_str());
   return response;
 }
@@ -107,11 +124,13 @@ struct Connection {
   bool has_request = false;
 };
 
-std::string bytes_of(const Fd& file) {
+// Empty if the file has more than `most` bytes.
+std::string bytes_of(const Fd& file, std::size_t most) {
   std::string text;
   struct stat status {};
   if (file.empty() || ::fstat(file.get(), &status) != 0) return text;
-  text.resize(std::min(static_cast<std::size_t>(status.st_size), kMostCountBytes));
+  if (static_cast<std::size_t>(status.st_size) > most) return text;
+  text.resize(static_cast<std::size_t>(status.st_size));
   std::size_t done = 0;
   while (done < text.size()) {
     const ssize_t got =
@@ -271,6 +290,7 @@ class Front {
     text.accept = header("Accept");
     text.host = header("Host");
     text.authorization = header("Authorization");
+    text.fetch_site = header("Sec-Fetch-Site");
     return text;
   }
 
@@ -348,7 +368,7 @@ class Front {
 
   void take(Gathering& gathering, pid_t pid, ReceivedAnswer answer) {
     if (pid == 0) {
-      const std::string bytes = bytes_of(answer.output);
+      const std::string bytes = bytes_of(answer.output, kMostCountBytes);
       const auto state = decode(std::as_bytes(std::span(bytes)));
       if (!state) return finish(gathering, {500, "the list of processes is damaged\n"});
       if (gathering.state) {  // of metrics: once more, with what the counts have cost
@@ -362,7 +382,7 @@ class Front {
     ProcessCounts& counts = gathering.counts[pid];
     counts.is_late = false;
     counts.answer = answer.message;
-    counts.text = bytes_of(answer.output);
+    counts.text = bytes_of(answer.output, room_for_counts(gathering.state->accounts.size()));
     if (gathering.asked.empty()) ask(gathering, What::Processes, 0);
   }
 
@@ -393,8 +413,13 @@ class Front {
 
   void finish_metrics(Gathering& gathering) {
     const bool is_new = gathering.route.is_openmetrics;
+    std::string text = metrics_page(*gathering.state, gathering.counts, is_new);
+    gathering.counts.clear();
+    if (HeldText::all_bytes + text.size() > kMostHeldBytes) {
+      return finish(gathering, {503, "others do not read their answers, so there is no room\n"});
+    }
     finish(gathering, 200,
-           text_response(metrics_page(*gathering.state, gathering.counts, is_new),
+           text_response(std::move(text),
                          is_new ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                                 : "text/plain; version=0.0.4; charset=utf-8"));
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <map>
 #include <string>
 
@@ -14,6 +16,14 @@ struct ProcessCounts {
   AnswerMessage answer;
   std::string text;  // OpenMetrics; empty if there are no counts
 };
+
+// The counts of all processes together have at most so many bytes: the page is made of copies of
+// them, in little memory.
+inline constexpr std::size_t kMostCountBytes = std::size_t{24} << 20;
+// How much of that each process has, so that none takes the room of another one with long names.
+[[nodiscard]] constexpr std::size_t room_for_counts(std::size_t processes) {
+  return kMostCountBytes / std::max<std::size_t>(1, processes);
+}
 
 // Counts by type, and what they cost. In Prometheus's older text, counters have the whole name of
 // their samples, and nothing marks the end.

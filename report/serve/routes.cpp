@@ -56,14 +56,19 @@ std::string given_token(std::string_view authorization) {
 // a token, only names of this machine are answered.
 bool names_this_machine(std::string_view host) {
   std::string_view name = host;
-  if (name.starts_with('[')) {
-    name = name.substr(0, name.find(']') + 1);
-  } else {
-    name = name.substr(0, name.rfind(':'));
-  }
+  const std::size_t end = name.starts_with('[') ? name.find(']') : 0;
+  if (end == std::string_view::npos) return false;
+  name = name.substr(0, name.find(':', end));
   const bool is_address =
       name.starts_with("127.") && name.find_first_not_of("0123456789.") == std::string_view::npos;
   return name.empty() || name == "localhost" || name == "[::1]" || is_address;
+}
+
+// Whether a page of another site, or of another port, makes a browser ask. The page cannot read the
+// answer, but a report stops a process. The list stops nothing, so links to it work.
+bool is_sent_from_elsewhere(const RequestText& request) {
+  const bool is_elsewhere = request.fetch_site == "cross-site" || request.fetch_site == "same-site";
+  return is_elsewhere && request.path != "/";
 }
 
 std::optional<pid_t> read_pid(std::string_view text) {
@@ -109,6 +114,9 @@ std::string listed(const ServerState& state) {
 }  // namespace
 
 std::optional<Refusal> refuse_stranger(const RequestText& request, const Admission& admission) {
+  if (is_sent_from_elsewhere(request)) {
+    return Refusal{403, "a page of another site has led here; begin at /, or enter the address\n"};
+  }
   if (!admission.token.empty()) {
     if (is_equal(given_token(request.authorization), admission.token)) return {};
     return Refusal{401, "the token is missing or wrong; send it as \"Authorization: Bearer\"\n"};

@@ -36,6 +36,7 @@ struct RequestText {
   std::string_view accept{};  // headers
   std::string_view host{};
   std::string_view authorization{};
+  std::string_view fetch_site{};  // Sec-Fetch-Site, which every browser sends to this machine
 };
 
 // An answer with a status other than 200.

@@ -14,8 +14,9 @@
 //
 // If the process says which service it is (OpenTelemetry's process context), each sample has the
 // labels that identify a service, and `heapattach_resource_info` has all that it says, as in
-// OpenTelemetry's rules for Prometheus: names get underscores, and a name that another one has
-// then, too, is left out.
+// OpenTelemetry's rules for Prometheus: names get underscores, but only one at the beginning, since
+// two are reserved, and Prometheus then refuses the samples of all processes; and a name that
+// another one has then, too, is left out.
 
 #include <algorithm>
 #include <array>
@@ -48,7 +49,8 @@ std::string label_name(std::string_view name) {
     const bool is_digit = letter >= '0' && letter <= '9';
     const bool is_letter = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
     if (is_digit && label.empty()) label += '_';
-    label += is_digit || is_letter ? letter : '_';
+    const char next = is_digit || is_letter ? letter : '_';
+    if (next != '_' || label != "_") label += next;
   }
   return label;
 }

@@ -113,8 +113,10 @@ TEST_CASE("strangers are refused") {
     led.host = host;
     CHECK(status_of(refuse_stranger(led, open)) == 200);
   }
-  led.host = "127.0.0.1.evil.example";
-  CHECK(status_of(refuse_stranger(led, open)) == 403);
+  for (const char* host : {"127.0.0.1.evil.example", "[::1].evil.example", "[", "[::1"}) {
+    led.host = host;
+    CHECK(status_of(refuse_stranger(led, open)) == 403);
+  }
   Admission closed;
   closed.token = "0123456789abcdef";
   RequestText request = get("/");
@@ -125,6 +127,30 @@ TEST_CASE("strangers are refused") {
   CHECK(status_of(refuse_stranger(request, closed)) == 401);
   request.authorization = "Basic cHByb2Y6MDEyMzQ1Njc4OWFiY2RlZg==";  // pprof:TOKEN
   CHECK(status_of(refuse_stranger(request, closed)) == 200);
+}
+
+TEST_CASE("a page of another site cannot make a browser stop a process") {
+  Admission open;
+  Admission closed;  // a browser sends a password that it knows, whoever makes it ask
+  closed.token = "0123456789abcdef";
+  for (const char* path : {"/metrics", "/snapshot", "/debug/pprof/allocs"}) {
+    CAPTURE(path);
+    RequestText request = get(path);
+    request.authorization = "Basic cHByb2Y6MDEyMzQ1Njc4OWFiY2RlZg==";
+    for (const char* site : {"", "none", "same-origin"}) {
+      request.fetch_site = site;
+      CHECK(status_of(refuse_stranger(request, open)) == 200);
+      CHECK(status_of(refuse_stranger(request, closed)) == 200);
+    }
+    for (const char* site : {"cross-site", "same-site"}) {
+      request.fetch_site = site;
+      CHECK(status_of(refuse_stranger(request, open)) == 403);
+      CHECK(status_of(refuse_stranger(request, closed)) == 403);
+    }
+  }
+  RequestText link = get("/");
+  link.fetch_site = "cross-site";
+  CHECK(status_of(refuse_stranger(link, open)) == 200);
 }
 
 TEST_CASE("an address is a number with a port, or a path") {
@@ -138,6 +164,14 @@ TEST_CASE("an address is a number with a port, or a path") {
   for (const char* bad : {"", "9748", "example.org:1", "127.0.0.1:x", "127.0.0.1:70000"}) {
     CHECK_FALSE(parse_address(bad));
   }
+}
+
+TEST_CASE("the counts of all processes have room, and each its own share") {
+  for (const std::size_t processes : {std::size_t{1}, std::size_t{3}, kMostProcesses}) {
+    CHECK(processes * room_for_counts(processes) <= kMostCountBytes);
+    CHECK(room_for_counts(processes) >= kMostCountBytes / kMostProcesses);
+  }
+  CHECK(room_for_counts(0) == kMostCountBytes);
 }
 
 TEST_CASE("names that a process has chosen do no harm in the list or in metrics") {

@@ -229,6 +229,8 @@ TEST_CASE("OpenMetrics has the identity of a service in each sample, and the res
                     {"host.name", "web"},
                     {"host_name", "another"},
                     {"pid", "8"},
+                    {"__name__", "up"},  // reserved, and the name of the metric
+                    {"..pid", "9"},
                     {"1st", "x"}};
   const std::string text = format_count_openmetrics(table);
   CAPTURE(text);
@@ -236,7 +238,7 @@ TEST_CASE("OpenMetrics has the identity of a service in each sample, and the res
       "# TYPE heapattach_resource_info gauge\n"
       "# HELP heapattach_resource_info 1 for a process that says which service it is; its labels "
       "say it.\nheapattach_resource_info{pid=\"7\",service_name=\"sh\\\"op\","
-      "service_instance_id=\"a-1\",host_name=\"web\",_1st=\"x\"} 1\n"));
+      "service_instance_id=\"a-1\",host_name=\"web\",_name__=\"up\",_pid=\"9\",_1st=\"x\"} 1\n"));
   CHECK(text.find("\nheapattach_objects{pid=\"7\",service_name=\"sh\\\"op\","
                   "service_instance_id=\"a-1\"} ") != std::string::npos);
   CHECK(text.find("service_instance_id=\"a-1\",type=") != std::string::npos);
