@@ -199,4 +199,36 @@ TEST_CASE("when: no file becomes larger than its share of all that is kept") {
   CHECK(watch.wait_end(seconds(60)) == 0);
 }
 
+TEST_CASE("when: a hook that never ends holds up neither another capture nor the end") {
+  const TemporaryDirectory directory;
+  const TemporaryDirectory told;
+  LiveTarget first("deadlock");
+  LiveTarget second("deadlock");
+  ChildProcess watch(
+      command_of({"--when", "rss > 1", "--cooldown", "1h", "--hook",
+                  "trap '' TERM; touch " + told.path() + "/$3; while :; do sleep 0.1; done", "-o",
+                  directory.path(), std::to_string(first.pid()), std::to_string(second.pid())}));
+  CHECK(line_with(watch, "watching process " + std::to_string(first.pid())) != "");
+  for (const LiveTarget* target : {&first, &second}) {
+    const std::string file = told.file(std::to_string(target->pid()));
+    CHECK(eventually(seconds(90), [&] { return ::access(file.c_str(), F_OK) == 0; }));
+  }
+  watch.signal(SIGTERM);
+  CHECK(watch.wait_end(seconds(120)) == 0);
+}
+
+TEST_CASE("when: a process that is not there is named") {
+  const TemporaryDirectory directory;
+  LiveTarget target("deadlock");
+  LiveTarget ended("deadlock");
+  ended.child().signal(SIGKILL);
+  REQUIRE(ended.child().wait_end(seconds(60)));
+  const std::string gone = std::to_string(ended.pid());
+  ChildProcess watch(command_of(
+      {"--when", "rss > 900G", "-o", directory.path(), gone, std::to_string(target.pid())}));
+  CHECK(line_with(watch, "there is no process " + gone) != "");
+  watch.signal(SIGTERM);
+  CHECK(watch.wait_end(seconds(60)) == 0);
+}
+
 }  // namespace heapattach

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <map>
 #include <set>
 #include <utility>
 
 #include <dirent.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "attach/base/directory.h"
@@ -39,6 +42,22 @@ std::string_view take_last(std::string_view& text) {
 
 std::string_view time_of(std::string_view capture) {
   return take_last(capture);
+}
+
+std::vector<std::string> files_in(const std::string& directory) {
+  std::vector<std::string> files;
+  const Directory listing(::opendir(directory.c_str()));
+  if (listing == nullptr) return files;
+  while (const dirent* const entry = ::readdir(listing.get())) {  // NOLINT(concurrency-mt-unsafe)
+    files.emplace_back(entry->d_name);
+  }
+  return files;
+}
+
+// Whether everybody may create files in a directory.
+bool is_for_all(const std::string& directory) {
+  struct stat status {};
+  return ::stat(directory.c_str(), &status) == 0 && (status.st_mode & S_IWOTH) != 0;
 }
 
 }  // namespace
@@ -83,16 +102,50 @@ std::vector<std::string> surplus_files(std::vector<std::string> files, std::size
   return files;
 }
 
-void remove_surplus(const std::string& directory, std::size_t keep) {
-  std::vector<std::string> files;
-  const Directory listing(::opendir(directory.c_str()));
-  if (listing == nullptr) return;
-  while (const dirent* const entry = ::readdir(listing.get())) {  // NOLINT(concurrency-mt-unsafe)
-    files.emplace_back(entry->d_name);
+Result<void> make_capture_directory(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();  // one would follow a link
+  if (::mkdir(path.c_str(), 0700) == 0) return {};
+  const int failure = errno;
+  struct stat status {};
+  if (failure != EEXIST || ::lstat(path.c_str(), &status) != 0) {
+    return os_error(fmt::format("making {}", path), failure);
   }
-  for (const std::string& file : surplus_files(std::move(files), keep)) {
+  const std::size_t slash = path.rfind('/');
+  const std::string around = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const bool is_ours = status.st_uid == ::geteuid() || status.st_uid == 0;
+  if (!is_ours && is_for_all(around)) {
+    return Error{ErrorKind::Os, fmt::format("{} was put there by another user", path), EACCES}
+        .advise("a directory of your own");
+  }
+  const bool is_there = ::stat(path.c_str(), &status) == 0;
+  if (!is_there) return os_error(path, errno);
+  if (!S_ISDIR(status.st_mode)) return os_error(path, ENOTDIR);
+  return {};
+}
+
+void remove_surplus(const std::string& directory, std::size_t keep) {
+  for (const std::string& file : surplus_files(files_in(directory), keep)) {
     ::unlink((directory + "/" + file).c_str());
   }
+}
+
+void make_room(const std::string& directory, std::uint64_t most_bytes) {
+  std::set<std::pair<std::string, std::string>> captures;  // by time
+  std::map<std::string, std::uint64_t> bytes;
+  std::uint64_t all = 0;
+  for (const std::string& file : files_in(directory)) {
+    const std::string name(capture_of(file));
+    struct stat status {};
+    if (name.empty() || ::lstat((directory + "/" + file).c_str(), &status) != 0) continue;
+    captures.insert({std::string(time_of(name)), name});
+    bytes[name] += static_cast<std::uint64_t>(status.st_size);
+    all += static_cast<std::uint64_t>(status.st_size);
+  }
+  std::size_t keep = captures.size();
+  for (auto oldest = captures.begin(); all > most_bytes && keep > 0; ++oldest, --keep) {
+    all -= bytes[oldest->second];
+  }
+  remove_surplus(directory, keep);
 }
 
 }  // namespace heapattach

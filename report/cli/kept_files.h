@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "attach/base/result.h"
 
 namespace heapattach {
 
@@ -21,7 +24,15 @@ inline constexpr std::string_view kCaptureEndings[] = {".jsonl.gz", ".diagnosis.
 [[nodiscard]] std::vector<std::string> surplus_files(std::vector<std::string> files,
                                                      std::size_t keep);
 
+// Makes the directory for captures unless there is one. Refuses what another user has put under
+// that name into a directory where everybody can: its owner could replace what is saved there, and
+// choose where it is saved by a link.
+Result<void> make_capture_directory(std::string path);
+
 // Removes them from a directory. What cannot be removed stays.
 void remove_surplus(const std::string& directory, std::size_t keep);
+
+// Removes the oldest captures until the others have no more than so many bytes.
+void make_room(const std::string& directory, std::uint64_t most_bytes);
 
 }  // namespace heapattach

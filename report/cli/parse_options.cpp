@@ -209,7 +209,12 @@ std::string shown_with_value(const OptionRow& row, const std::string& value) {
   return fmt::format("--{}{}{}", row.name, takes_optional_value(row) ? "=" : " ", value);
 }
 
-// The argument of a subcommand before its source. `watch 4711` has a default interval.
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// The argument of a subcommand before its source. `watch 4711` has a default interval, and so has
+// `watch --when … 4711 4712`, where a number without a unit is a process like those after it.
 Result<std::string> take_argument(const ReportRow& row, const Words& words, Draft& draft) {
   const bool waits = !draft.options.when.conditions.empty();
   const std::string_view usual = waits ? "250ms" : "10s";
@@ -218,7 +223,9 @@ Result<std::string> take_argument(const ReportRow& row, const Words& words, Draf
     return one.row->group == OptionGroup::Source;
   });
   const std::size_t wanted = is_elsewhere ? 1 : 2;
-  if (draft.sources.size() < wanted && row.report == Report::Watch) {
+  const bool is_process =
+      waits && !is_elsewhere && !draft.sources.empty() && is_number(draft.sources.front());
+  if ((draft.sources.size() < wanted || is_process) && row.report == Report::Watch) {
     return std::string(usual);
   }
   if (draft.sources.size() < wanted) {

@@ -125,8 +125,9 @@ const std::array kReports{
               .argument = "INTERVAL",
               .source = "PID",
               .help = "types that grew in every round",
-              .more = "INTERVAL is in seconds unless it has a unit: 500ms, 10s, 5m, 1h. The "
-                      "subcommand uses 10s by default.",
+              .more =
+                  "INTERVAL is in seconds unless it has a unit: 500ms, 10s, 5m, 1h. --when needs "
+                  "one. The subcommand uses 10s by default.",
               .examples = {"watch 4711", "watch 1m --rounds 10 4711"},
               .written = "this report is",
               .writers = writes<&Format::growth, &Format::latest_counts>,

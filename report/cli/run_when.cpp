@@ -75,15 +75,17 @@ class WaitingSignals {
   bool is_asked_ = false;
 };
 
-// A child of ours that is asked to end, and reaped.
+// A child of ours that is asked to end, and reaped. If it leads a group, all of that is asked.
 class Child {
  public:
+  enum class Kind { Single, Leader };
   Child() = default;
-  explicit Child(pid_t pid) : pid_(pid) {}
+  explicit Child(pid_t pid, Kind kind = Kind::Single) : pid_(pid), kind_(kind) {}
   ~Child() { end(); }
-  Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+  Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)), kind_(other.kind_) {}
   Child& operator=(Child&& other) noexcept {
     std::swap(pid_, other.pid_);
+    std::swap(kind_, other.kind_);
     return *this;
   }
   Child(const Child&) = delete;
@@ -97,20 +99,31 @@ class Child {
     pid_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
   }
+  void signal(int number) const {
+    if (pid_ > 0) ::kill(kind_ == Kind::Leader ? -pid_ : pid_, number);
+  }
   void end() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGTERM);
-    const auto until = Clock::now() + kForEnd;
-    while (runs() && Clock::now() < until) {
-      if (ended()) return;
-      ::usleep(10'000);
+    for (const int number : {SIGTERM, SIGKILL}) {
+      signal(number);
+      const auto until = Clock::now() + kForEnd;
+      while (runs() && Clock::now() < until) {
+        if (ended()) return;
+        ::usleep(10'000);
+      }
     }
-    if (runs()) ::kill(pid_, SIGKILL);
     pid_ = -1;
   }
 
  private:
   pid_t pid_ = -1;
+  Kind kind_ = Kind::Single;
+};
+
+// A hook that runs. It is asked to end when it is late, and killed if it does not.
+struct Hook {
+  Child child;
+  Clock::time_point until;
+  bool is_asked = false;
 };
 
 void become_a_child(pid_t parent) {
@@ -161,27 +174,24 @@ class Watcher {
       : options_(options), settings_(settings), console_(settings) {}
 
   ExitStatus work() {
-    if (const auto made = make_directory(); !made) {
+    if (const auto made = make_capture_directory(options_.output); !made) {
       return report_failure(made.error(), Stage::Output, Deadline{}, console_);
     }
     while (!signals_.is_asked()) {
       list();
+      if (!may_come_back()) name_missing();
       if (watched_.empty() && !may_come_back()) break;
       look_at_all();
+      tend_hooks();
       static_cast<void>(signals_.wait(options_.interval));
     }
-    finish_hook(kForHook);
+    finish_hooks();
     console_.say(fmt::format("the watch has ended after {}", counted(captures_, "capture")));
     return has_seen_any_ ? ExitStatus::Complete : ExitStatus::Gone;
   }
 
  private:
   [[nodiscard]] bool may_come_back() const { return options_.tree || !options_.name.empty(); }
-
-  Result<void> make_directory() {
-    if (::mkdir(options_.output.c_str(), 0700) == 0 || errno == EEXIST) return {};
-    return os_error(fmt::format("making {}", options_.output), errno);
-  }
 
   // Forgets processes that have ended, and finds new ones.
   void list() {
@@ -208,6 +218,14 @@ class Watcher {
     }
     watched_ = std::move(present);
     has_seen_any_ |= !watched_.empty();
+  }
+
+  // Says once which of the given processes there are not.
+  void name_missing() {
+    if (std::exchange(has_named_missing_, true)) return;
+    for (const pid_t pid : options_.pids) {
+      if (!watched_.contains(pid)) console_.error(fmt::format("there is no process {}", pid));
+    }
   }
 
   void look_at_all() {
@@ -265,14 +283,16 @@ class Watcher {
                     looked_at_, decided_->text, status));
   }
 
-  // No file becomes larger than its share of all that is kept, and half of the disk's free space
-  // stays free.
+  // Of all that is kept.
+  [[nodiscard]] std::uint64_t bytes_of_all() const {
+    return options_.most_bytes == 0 ? kUsualBytes : options_.most_bytes;
+  }
+  // No file becomes larger than its share of that, and half of the disk's free space stays free.
   [[nodiscard]] std::uint64_t most_bytes() const {
-    const std::uint64_t all = options_.most_bytes == 0 ? kUsualBytes : options_.most_bytes;
     struct statvfs disk {};
-    std::uint64_t left = all;
+    std::uint64_t left = bytes_of_all();
     if (::statvfs(options_.output.c_str(), &disk) == 0) left = disk.f_bavail * disk.f_frsize / 2;
-    return std::max<std::uint64_t>(1, std::min(all / options_.when.keep, left));
+    return std::max<std::uint64_t>(1, std::min(bytes_of_all() / options_.when.keep, left));
   }
 
   // Runs a report in a process of its own.
@@ -341,8 +361,10 @@ class Watcher {
     console_.say(fmt::format("process {}: {}", pid, when.text));
     const std::string name = capture_name(watched.name, pid, file_time());
     const std::string path = options_.output + "/" + name;
-    remove_surplus(options_.output, options_.when.keep - 1);
     const Room room = room_for(pid);
+    // What is kept is not given up for a capture that may fail, unless it needs the bytes.
+    const std::uint64_t share = bytes_of_all() / options_.when.keep;
+    if (room != Room::ForNothing) make_room(options_.output, bytes_of_all() - share);
     std::string first;
     std::string second;
     if (room == Room::ForAll) {
@@ -360,6 +382,7 @@ class Watcher {
       return;
     }
     ++captures_;
+    remove_surplus(options_.output, options_.when.keep);
     console_.say(fmt::format("saved {}", first.empty() ? second : first));
     if (!options_.when.hook.empty()) run_hook(first, second, pid);
   }
@@ -373,30 +396,44 @@ class Watcher {
     return run(of_file, Report::Diagnose, 0, path);
   }
 
+  // The watch goes on while it runs.
   void run_hook(const std::string& first, const std::string& second, pid_t pid) {
-    finish_hook(options_.when.cooldown);
     const std::string number = std::to_string(pid);
     const pid_t parent = ::getpid();
     const pid_t child = ::fork();
     if (child == 0) {
+      ::setpgid(0, 0);
       become_a_child(parent);
       ::execl("/bin/sh", "sh", "-c", options_.when.hook.c_str(), "heapattach", first.c_str(),
               second.c_str(), number.c_str(), nullptr);
       ::_exit(127);
     }
-    hook_ = Child(child);
+    ::setpgid(child, child);  // here, too, since either may be first
+    hooks_.push_back({Child(child, Child::Kind::Leader), Clock::now() + options_.when.cooldown});
   }
 
-  // Waits for the hook of the capture before, and says if it failed.
-  void finish_hook(milliseconds patience) {
-    const auto until = Clock::now() + patience;
-    while (hook_.runs() && Clock::now() < until) {
-      if (const auto status = hook_.ended(); status && *status != 0) {
+  // Says which hooks failed, and ends those that take longer than the cooldown.
+  void tend_hooks() {
+    for (Hook& hook : hooks_) {
+      const auto status = hook.child.ended();
+      if (status && *status != 0) {
         console_.error(fmt::format("the hook has ended with status {}", *status));
       }
-      if (hook_.runs()) ::usleep(10'000);
+      if (!hook.child.runs() || Clock::now() < hook.until) continue;
+      hook.child.signal(hook.is_asked ? SIGKILL : SIGTERM);
+      if (!hook.is_asked) console_.error("the hook takes longer than the cooldown, and is ended");
+      hook.is_asked = true;
+      hook.until = Clock::now() + kForEnd;
     }
-    hook_.end();
+    std::erase_if(hooks_, [](const Hook& hook) { return !hook.child.runs(); });
+  }
+
+  void finish_hooks() {
+    for (Hook& hook : hooks_) hook.until = std::min(hook.until, Clock::now() + kForHook);
+    while (!hooks_.empty()) {
+      tend_hooks();
+      if (!hooks_.empty()) ::usleep(10'000);
+    }
   }
 
   const Options& options_;
@@ -406,6 +443,7 @@ class Watcher {
   std::map<pid_t, Watched> watched_;
   Clock::time_point listed_{};
   bool has_seen_any_ = false;
+  bool has_named_missing_ = false;
   std::uint64_t captures_ = 0;
   Child looking_;  // a report that decides the condition `decided_` of the process `looked_at_`
   pid_t looked_at_ = 0;
@@ -413,7 +451,7 @@ class Watcher {
   std::set<std::pair<pid_t, const When*>> undecided_;  // that the user has been told of
   std::size_t turn_ = 0;
   Clock::time_point next_look_{};
-  Child hook_;
+  std::vector<Hook> hooks_;
 };
 
 }  // namespace

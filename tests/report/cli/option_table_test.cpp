@@ -74,6 +74,14 @@ TEST_CASE("each report is a subcommand and, except snapshots, an option") {
   CHECK(good({"diff", "a.jsonl", "b.jsonl"}).compared.size() == 2);
   CHECK(good({"watch", "1m", "4711"}).interval == std::chrono::minutes(1));
   CHECK(good({"watch", "4711"}).interval == std::chrono::seconds(10));
+  const Options several = good({"watch", "--when", "rss > 1", "-o", "dumps", "7", "4711"});
+  CHECK(several.pids == std::vector<pid_t>{7, 4711});  // the first one is no interval
+  CHECK(several.interval == std::chrono::milliseconds(250));
+  const Options often = good({"watch", "50ms", "--when", "rss > 1", "-o", "dumps", "7", "4711"});
+  CHECK(often.pids == std::vector<pid_t>{7, 4711});
+  CHECK(often.interval == std::chrono::milliseconds(50));
+  CHECK(good({"watch", "5", "--when", "rss > 1", "-o", "dumps", "-p", "7"}).interval ==
+        std::chrono::seconds(5));
   CHECK(good({"call", "f(1)", "4711"}).call.function == "f");
   CHECK(good({"snapshot", "4711"}).report == Report::Snapshot);
   CHECK(good({"export", "-f", "html", "4711"}).format == find_format("html"));

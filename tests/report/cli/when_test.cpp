@@ -1,8 +1,13 @@
 #include "report/cli/when.h"
 
+#include <fstream>
+
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "report/cli/kept_files.h"
+#include "tests/support/temporary_directory.h"
 
 namespace heapattach {
 
@@ -10,6 +15,10 @@ namespace {
 
 ProcessNumbers numbers(std::uint64_t resident, std::uint64_t used) {
   return {resident, 12, 1000, used};
+}
+
+void write_text(const std::string& file, const std::string& text) {
+  std::ofstream(file) << text;
 }
 
 bool is_true(std::string_view text, const ProcessNumbers& of, std::int64_t growth = 0) {
@@ -79,6 +88,55 @@ TEST_CASE("only files that are named like captures are ever removed, the oldest 
   CHECK(surplus_files(files, 2) ==
         std::vector<std::string>{old + ".jsonl.gz", old + ".diagnosis.txt"});
   CHECK(surplus_files(files, 0).size() == 4);
+}
+
+TEST_CASE("the oldest captures make room, and no more of them than it needs") {
+  const TemporaryDirectory directory;
+  const std::string old = capture_name("shop", 1, "20260101T000000Z");
+  const std::string last = capture_name("shop", 1, "20260102T000000Z");
+  for (const std::string& name : {old, last}) {
+    write_text(directory.file(name + ".jsonl.gz"), std::string(1000, 'x'));
+    write_text(directory.file(name + ".diagnosis.txt"), std::string(10, 'x'));
+  }
+  write_text(directory.file("notes.txt"), std::string(5000, 'x'));
+  make_room(directory.file(""), 2020);
+  CHECK(directory.entries() == 5);
+  make_room(directory.file(""), 2019);
+  CHECK(directory.entries() == 3);
+  CHECK(::access(directory.file(last + ".jsonl.gz").c_str(), F_OK) == 0);
+  CHECK(::access(directory.file(last + ".diagnosis.txt").c_str(), F_OK) == 0);
+  make_room(directory.file(""), 0);
+  CHECK(directory.entries() == 1);
+  CHECK(::access(directory.file("notes.txt").c_str(), F_OK) == 0);
+}
+
+TEST_CASE("captures are not saved where another user has put a link or a directory for them") {
+  const TemporaryDirectory around;
+  const std::string ours = around.file("ours");
+  CHECK(make_capture_directory(ours + "/"));
+  CHECK(make_capture_directory(ours));
+  struct stat status {};
+  REQUIRE(::stat(ours.c_str(), &status) == 0);
+  CHECK((status.st_mode & 07777) == 0700);
+  write_text(around.file("file"), "");
+  CHECK_FALSE(make_capture_directory(around.file("file")));
+  CHECK_FALSE(make_capture_directory(around.file("absent/dumps")));
+  if (::geteuid() != 0) return;  // nobody else can give a file away
+  constexpr uid_t kAnother = 65534;
+  const std::string theirs = around.file("theirs");
+  const std::string link = around.file("link");
+  REQUIRE(::mkdir(theirs.c_str(), 0700) == 0);
+  REQUIRE(::symlink(ours.c_str(), link.c_str()) == 0);
+  REQUIRE(::lchown(theirs.c_str(), kAnother, kAnother) == 0);
+  REQUIRE(::lchown(link.c_str(), kAnother, kAnother) == 0);
+  CHECK(make_capture_directory(theirs));  // nobody but us can have put it there
+  CHECK(make_capture_directory(link));
+  REQUIRE(::chmod(around.file("").c_str(), 01777) == 0);
+  CHECK_FALSE(make_capture_directory(theirs));
+  CHECK_FALSE(make_capture_directory(link));
+  CHECK_FALSE(make_capture_directory(link + "/"));
+  CHECK(make_capture_directory(ours));
+  REQUIRE(::chmod(around.file("").c_str(), 0700) == 0);
 }
 
 }  // namespace heapattach
