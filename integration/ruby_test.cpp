@@ -500,6 +500,29 @@ TEST_CASE("root without CAP_SYS_RESOURCE counts the objects of another user's Ru
   CHECK(harm_done_to(ruby.pid()) == "");
 }
 
+TEST_CASE("of a Ruby process with jemalloc, Ruby's heap is read, and malloc's is refused by name") {
+  if (is_missing()) return;
+  constexpr const char* kJemalloc = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2";
+  if (::access(kJemalloc, R_OK) != 0) return print_skip("libjemalloc2 is not installed");
+  ChildProcess ruby({"/usr/bin/env", std::string("LD_PRELOAD=") + kJemalloc, kRuby, "-e",
+                     "class Session; end; ALL = Array.new(500) { Session.new };"
+                     "puts 'ready'; $stdout.flush; $stdin.gets"},
+                    {.capture_stderr = false});
+  REQUIRE(ruby.read_line(60s) == "ready");
+  const std::string pid = fmt::format("{}", ruby.pid());
+  CHECK(count_in(rows_of(pid), "Session") == 500);
+  CHECK(count_in(rows_of(count_run(pid, {"--heap", "ruby"}), 0), "Session") == 500);
+  CHECK(run_tool({"--check", pid}).status == 0);
+  for (const std::string heap : {"both", "malloc"}) {
+    for (const std::string report : {"--count", "--check"}) {
+      const ToolRun run = run_tool({report, "--heap", heap, pid});
+      CHECK_MESSAGE(run.status == 5, report, heap, run.output, run.errors);
+      CHECK((run.output + run.errors).find("jemalloc (libjemalloc.so.2)") != std::string::npos);
+    }
+  }
+  CHECK(harm_done_to(ruby.pid()) == "");
+}
+
 TEST_CASE("an option that Ruby's heap cannot follow is refused") {
   if (is_missing()) return;
   const RubyProgram program("ruby_states.rb", "sleep");

@@ -2,7 +2,6 @@
 # its first argument, it sleeps until its input ends, or hangs for good in the midst of a collection,
 # where no Ruby code can run in any copy of it.
 require "objspace"
-require "fiddle"
 
 class Session
   def initialize(number)
@@ -48,10 +47,13 @@ CLASSES.each do |one|
 end
 counts["unnamed"] = ObjectSpace.each_object(anonymous).count
 hangs = ARGV.first == "hangs"
-# An object whose function for marking waits for a signal, for ever.
-wrap = Fiddle::Function.new(Fiddle::Handle::DEFAULT["rb_data_object_wrap"],
-                            [Fiddle::TYPE_VOIDP] * 4, Fiddle::TYPE_VOIDP, need_gvl: true)
-pause = Fiddle::Handle::DEFAULT["pause"]
+if hangs
+  # An object whose function for marking waits for a signal, for ever.
+  require "fiddle"
+  wrap = Fiddle::Function.new(Fiddle::Handle::DEFAULT["rb_data_object_wrap"],
+                              [Fiddle::TYPE_VOIDP] * 4, Fiddle::TYPE_VOIDP, need_gvl: true)
+  pause = Fiddle::Handle::DEFAULT["pause"]
+end
 GC.disable
 all = ObjectSpace.count_objects
 counts["in_use"] = all[:TOTAL] - all[:FREE]

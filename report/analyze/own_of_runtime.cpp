@@ -35,7 +35,8 @@ bool is_of_interpreter(const snapshot::Root& root) {
   const std::string_view name = root.symbol;
   const bool is_stack =
       root.thread || root.fiber || std::find(kStacks.begin(), kStacks.end(), name) != kStacks.end();
-  return !is_stack && (name.starts_with("rb_") || is_library_symbol(name, Language::Ruby));
+  const bool is_variable = name.starts_with("rb_") || name.starts_with("ruby_");
+  return !is_stack && (is_variable || is_library_symbol(name, Language::Ruby));
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ Result<snapshot::Examination> examine(const Options& options,
   const Request request = heap_request(options, deadline, console);
   auto found = HA_TRY(snapshot::examine(take_options(options, request)));
   if (!found.heap) {
-    if (found.refusal == ErrorKind::Unsupported) {
+    if (found.refusal == ErrorKind::Unsupported && may_be_ruby_heap(options)) {
       HA_TRY(examine_ruby(request, reads_ruby_from_outside(options), found));
     }
     return found;

@@ -92,9 +92,13 @@ snapshot::TakeOptions take_options(const Options& options, const Request& reques
   return what;
 }
 
+bool may_be_ruby_heap(const Options& options) {
+  return options.heap.is_auto() || options.heap.key == ruby::kHeapKind.key;
+}
+
 Result<snapshot::Snapshot> take_from_process(const Options& options,
                                              const snapshot::TakeOptions& what) {
-  const bool may_be_rubys = options.heap.is_auto() || options.heap.key == ruby::kHeapKind.key;
+  const bool may_be_rubys = may_be_ruby_heap(options);
   if (options.by == snapshot::CountBy::Line) {
     Error no_lines{ErrorKind::Usage,
                    "--by line is for Ruby: no other heap records where objects were allocated"};

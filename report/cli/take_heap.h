@@ -20,6 +20,8 @@ namespace heapattach {
 
 // Whether Ruby's heap is to be read from outside, which the user must name.
 [[nodiscard]] bool reads_ruby_from_outside(const Options& options);
+// Whether the heap that the user wants may be Ruby's, read without malloc's.
+[[nodiscard]] bool may_be_ruby_heap(const Options& options);
 
 // The heap of a collector or of malloc; of a Ruby process, Ruby's.
 Result<snapshot::Snapshot> take_from_process(const Options& options,

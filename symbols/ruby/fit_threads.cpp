@@ -22,14 +22,14 @@ std::uint16_t small(std::uint64_t offset) {
 // The name of a Data's type; empty if it has none.
 std::string type_name(const Values& values, Value value) {
   const auto slot = values.slot(value);
-  if (!slot || slot->kind() != Kind::Data || slot->data_type() == 0) return {};
-  const auto name = values.word(slot->data_type());
+  if (!slot || slot->kind() != Kind::Data || slot->data_type(values.form()) == 0) return {};
+  const auto name = values.word(slot->data_type(values.form()));
   return name ? values.c_text(*name).value_or("") : std::string();
 }
 
 bool is_data_of(const Values& values, Value value, std::string_view type, std::uint64_t structure) {
   const auto slot = values.slot(value);
-  return slot && slot->kind() == Kind::Data && slot->data(value) == structure &&
+  return slot && slot->kind() == Kind::Data && slot->data(value, values.form()) == structure &&
          type_name(values, value) == type;
 }
 

@@ -187,10 +187,11 @@ Result<std::vector<Value>> find_fibers(const Machine& machine,
     if (!memory.read(page.start, here)) continue;  // it was freed meanwhile
     for (std::size_t at = 0; at < here.size(); at += page.slot_bytes) {
       const Slot slot = read_from<Slot>(here, at);
-      if (slot.kind() != Kind::Data || slot.data_type() == 0) continue;
-      const auto [known, is_new] = is_of_fibers.try_emplace(slot.data_type());
+      const std::uint64_t type = slot.data_type(values.form());
+      if (slot.kind() != Kind::Data || type == 0) continue;
+      const auto [known, is_new] = is_of_fibers.try_emplace(type);
       if (is_new) {
-        const auto name = values.word(slot.data_type());
+        const auto name = values.word(type);
         known->second = name && values.c_text(*name) == "fiber";
       }
       if (known->second) fibers.push_back(page.start.value + at);
@@ -264,9 +265,8 @@ Result<void> HeapCopy::survey(const Machine& machine,
         ++misfits_;
         continue;
       }
-      if (kind == Kind::Data && slot->data_type() != 0 && slot->of_class() == 0) {
-        data_types.try_emplace(slot->data_type(), true);
-      }
+      const std::uint64_t type = kind == Kind::Data ? slot->data_type(layout_->values) : 0;
+      if (type != 0 && slot->of_class() == 0) data_types.try_emplace(type, true);
       const Value address = page.start.value + std::uint64_t{i} * page.slot_bytes;
       if (kind == Kind::Hash && slot->has(3)) tables.push_back(table_of(address, *slot));
       if (kind == Kind::Object && has_buffer(*slot) && layout_->values.is_wide &&
@@ -308,10 +308,9 @@ void HeapCopy::read_tables(const MemoryReader& memory,
   constexpr std::uint64_t kEntryBytes = 24;
   constexpr unsigned kMostPower = 40;
   struct Head {
-    std::uint8_t entry_power, bin_power, size_index, rest[21];
-    std::uint64_t bins;
+    std::uint8_t entry_power, bin_power, size_index;
   };
-  static_assert(sizeof(Head) == 32);
+  constexpr unsigned kMostPowerWithoutBins = 4;
   std::vector<Head> heads(tables.size());
   std::vector<Copy> copies;
   for (std::size_t i = 0; i < tables.size(); ++i) {
@@ -325,7 +324,7 @@ void HeapCopy::read_tables(const MemoryReader& memory,
       continue;
     }
     std::uint64_t bytes = kTableBytes + (kEntryBytes << head.entry_power);
-    if (head.bins != 0) {
+    if (head.entry_power > kMostPowerWithoutBins) {
       bytes += ((std::uint64_t{1} << (head.bin_power + head.size_index)) + 7) & ~std::uint64_t{7};
     }
     table_bytes_[tables[i]] = bytes;
@@ -441,8 +440,9 @@ std::optional<std::string> HeapCopy::class_name(Value of_class) const {
   return found == class_names_.end() ? std::nullopt : found->second;
 }
 
-std::string HeapCopy::data_name(std::uint64_t data_type) const {
-  const auto found = data_names_.find(data_type);
+std::string HeapCopy::data_name(const Slot& slot) const {
+  if (slot.kind() != Kind::Data) return {};
+  const auto found = data_names_.find(slot.data_type(layout_->values));
   return found == data_names_.end() ? std::string() : found->second;
 }
 

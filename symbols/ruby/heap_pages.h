@@ -86,11 +86,11 @@ class HeapCopy {
   [[nodiscard]] std::optional<std::string> class_name(Value of_class) const;
   // As in Layout::values.
   [[nodiscard]] bool has_fields() const { return layout_->values.has_fields; }
+  // The name of a Data's type, such as "thread"; empty if it has none.
+  [[nodiscard]] std::string data_name(const Slot& slot) const;
   [[nodiscard]] bool is_singleton_class(const Slot& slot) const {
     return slot.is_singleton_class(layout_->of_class.singleton);
   }
-  // The name of a Data's type, such as "thread".
-  [[nodiscard]] std::string data_name(std::uint64_t data_type) const;
   // Whether a collection was running.
   [[nodiscard]] bool is_collecting() const { return is_collecting_; }
   [[nodiscard]] std::uint64_t garbage() const {

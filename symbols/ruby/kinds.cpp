@@ -105,7 +105,7 @@ std::string type_name(const HeapCopy& heap, const Slot& slot) {
   if (kind == Kind::Imemo) word += fmt::format(" {}", internal_word(slot, heap.has_fields()));
   if (is_machines) return machine_words(word);
   if (slot.of_class() == 0) {
-    const std::string data = kind == Kind::Data ? heap.data_name(slot.data_type()) : std::string();
+    const std::string data = heap.data_name(slot);
     return fmt::format("internal({})", data.empty() ? kind_in_words(word) : data);
   }
   const auto of_class = heap.class_name(slot.of_class());

@@ -53,8 +53,9 @@ std::optional<std::string> name_in(const Values& values, Value names, std::uint6
   constexpr std::uint64_t kHead = 16;
   constexpr std::uint64_t kPair = 16;
   const auto slot = values.slot(*group);
-  if (!slot || slot->kind() != Kind::Data || !is_reference(slot->data(*group))) return std::nullopt;
-  const std::uint64_t pair = slot->data(*group) + kHead + index * kPair;
+  if (!slot || slot->kind() != Kind::Data || !is_reference(slot->data(*group, values.form())))
+    return std::nullopt;
+  const std::uint64_t pair = slot->data(*group, values.form()) + kHead + index * kPair;
   for (const std::uint64_t at : {pair, pair + 8}) {
     auto text = values.text(values.word(at).value_or(0));
     if (text) return text;

@@ -76,7 +76,7 @@ class Namer {
     const bool is_internal = slot.kind() == Kind::Imemo || slot.of_class() == 0;
     const std::uint64_t flags = slot.flags() & (is_internal ? 0xf01f : 0x1f);
     const std::uint64_t of_class = slot.kind() == Kind::Imemo ? 0 : slot.of_class();
-    const std::uint64_t data = slot.kind() == Kind::Data ? slot.data_type() : 0;
+    const std::uint64_t data = slot.kind() == Kind::Data ? slot.data_type(form_) : 0;
     const bool is_singleton = copy_.is_singleton_class(slot);
     const auto [at, is_new] = types_.try_emplace({of_class, flags, data, is_singleton});
     if (is_new) at->second.name = type_name(copy_, slot);
@@ -158,7 +158,7 @@ class Namer {
       case Kind::Struct: return {slot.words[3], "members"};
       case Kind::Bignum: return {slot.has(2) ? 0 : slot.words[3], "digits"};
       case Kind::Hash: return {form_.hash_in_slot ? 0 : slot.words[2], "table"};
-      case Kind::Data: return {slot.data(object.address), "structure"};
+      case Kind::Data: return {slot.data(object.address, form_), "structure"};
       default: return {};
     }
   }

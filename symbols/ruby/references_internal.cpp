@@ -266,9 +266,11 @@ void ReferenceReader::stack_of(std::uint64_t context, List& into) {
 }
 
 Extent ReferenceReader::data(Value at, const Slot& slot, List& into) {
-  const std::uint64_t type = slot.data_type();
-  const std::uint64_t structure = type != 0 ? slot.data(at) : slot.words[4];
-  const auto mark = type != 0 ? values_.word(type + 8) : std::optional(slot.words[2]);
+  const std::uint64_t type = slot.data_type(values_.form());
+  const std::uint64_t structure = slot.data(at, values_.form());
+  // Without a type, the place of the function for marking is known only in releases before 4.0.
+  const std::uint64_t own_mark = values_.form().has_fields ? 1 : slot.words[2];
+  const auto mark = type != 0 ? values_.word(type + 8) : std::optional(own_mark);
   if (structure == 0 || mark == 0) return Extent::Whole;
   const auto name_at = type != 0 ? values_.word(type) : std::nullopt;
   const std::string name = name_at ? values_.c_text(*name_at).value_or("") : "";

@@ -152,8 +152,8 @@ class Reader {
   }
   [[nodiscard]] bool is_proc(Value value) const {
     const auto slot = values_.slot(value);
-    if (!slot || slot->kind() != Kind::Data || slot->data_type() == 0) return false;
-    const auto name = values_.word(slot->data_type());
+    if (!slot || slot->kind() != Kind::Data || slot->data_type(form_.values) == 0) return false;
+    const auto name = values_.word(slot->data_type(form_.values));
     return name && values_.c_text(*name) == "proc";
   }
   [[nodiscard]] bool is_fiber_or_none(std::uint64_t fiber) const {
@@ -168,18 +168,24 @@ class Reader {
     return found == by_address_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  // A Mutex references the fiber that holds it, and a fiber references its thread.
+  // A Mutex references the fiber that holds it, and a fiber references its thread. Since 4.0 it has
+  // a number of that fiber, which is 0 if there is none, and references the thread.
   void find_mutex_owners() {
     for (std::size_t i = 0; i < threads_.size(); ++i) {
       Thread& thread = threads_[i];
       const auto mutex = thread.mutex == 0 ? std::nullopt : values_.slot(thread.mutex);
-      if (!mutex || mutex->kind() != Kind::Data || !is_reference(mutex->data(thread.mutex))) {
+      if (!mutex || mutex->kind() != Kind::Data ||
+          !is_reference(mutex->data(thread.mutex, form_.values))) {
         continue;
       }
-      const auto fiber = values_.word(mutex->data(thread.mutex));
-      if (!fiber || !is_reference(*fiber)) continue;
-      thread.mutex_owner =
-          thread_at(values_.word(*fiber + form_.fiber.context + form_.context.thread));
+      const std::uint64_t structure = mutex->data(thread.mutex, form_.values);
+      const std::uint64_t fiber = values_.word(structure).value_or(0);
+      if (fiber == 0) continue;
+      thread.mutex_owner = thread_at(values_.word(structure + 8));
+      if (!thread.mutex_owner && is_reference(fiber)) {
+        thread.mutex_owner =
+            thread_at(values_.word(fiber + form_.fiber.context + form_.context.thread));
+      }
       if (thread.mutex_owner == i) {  // it has just acquired the Mutex
         thread.mutex = 0;
         thread.mutex_owner.reset();
@@ -190,8 +196,9 @@ class Reader {
   void add_suspended(Value object) {
     const auto& form = form_.fiber;
     const auto slot = values_.slot(object);
-    if (!slot || slot->kind() != Kind::Data || !is_reference(slot->data(object))) return;
-    const std::uint64_t fiber = slot->data(object);
+    if (!slot || slot->kind() != Kind::Data || !is_reference(slot->data(object, form_.values)))
+      return;
+    const std::uint64_t fiber = slot->data(object, form_.values);
     const auto status = values_.as<std::uint32_t>(fiber + fiber_form(fiber).status);
     const bool is_suspended = status && (*status & kStatus) == kSuspended;
     if (values_.word(fiber + form.object) != object || !is_suspended) return;

@@ -18,6 +18,24 @@ constexpr std::uint64_t kMostInSlot = 640;  // of the largest slots
 
 constexpr std::uint64_t kDeleted = ~std::uint64_t{0};  // an entry's hash
 
+// struct st_table: entry_power, bin_power, size_ind, rebuilds_num; type; num_entries; until 4.0,
+// bins; entries_start; entries_bound; entries.
+using TableHead = std::array<std::uint64_t, 7>;
+
+struct PlaceOfEntries {
+  std::uint64_t first, bound, entries;
+};
+
+// Without bins, the word for the bound is an address, which is greater than the room of the table.
+PlaceOfEntries place_of_entries(const TableHead& head) {
+  constexpr unsigned kMostPower = 40;
+  const unsigned power = std::min<unsigned>(head[0] & 0xff, kMostPower);
+  const std::uint64_t room = std::uint64_t{1} << power;
+  const bool has_bins = head[5] <= room;
+  return has_bins ? PlaceOfEntries{head[4], head[5], head[6]}
+                  : PlaceOfEntries{head[3], head[4], head[5]};
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> Values::word(std::uint64_t at) const {
@@ -86,16 +104,12 @@ std::vector<Values::Entry> Values::entries(std::uint64_t table) const {
 
 std::optional<std::vector<Values::Entry>> Values::table(std::uint64_t at,
                                                         std::uint64_t most) const {
-  // entry_power, bin_power, size_ind, rebuilds_num; type; num_entries; bins; entries_start;
-  // entries_bound; entries.
-  using Table = std::array<std::uint64_t, 7>;
-  const auto head = is_reference(at) ? as<Table>(at) : std::nullopt;
+  const auto head = is_reference(at) ? as<TableHead>(at) : std::nullopt;
   if (!head) return std::nullopt;
-  const std::uint64_t first = (*head)[4];
-  const std::uint64_t bound = (*head)[5];
+  const auto [first, bound, entries] = place_of_entries(*head);
   if (bound < first || bound - first > most || bound > std::uint64_t{1} << 40) return std::nullopt;
   if (bound == first) return std::vector<Entry>();
-  const RemoteAddr from{(*head)[6] + first * sizeof(Entry)};
+  const RemoteAddr from{entries + first * sizeof(Entry)};
   // A wrong count must not cost memory.
   if (!word(from.value + (bound - first) * sizeof(Entry) - 8)) return std::nullopt;
   std::vector<Entry> found(bound - first);

@@ -58,14 +58,11 @@ struct Slot {
   [[nodiscard]] bool is_singleton_class(unsigned flag) const {
     return kind() == Kind::Class && has(flag);
   }
-  // For a Data, the addresses of its rb_data_type_t and of its C structure; 0 if it has none. Since
-  // 4.0 the type's address has the lowest bits, which were a word of their own.
-  [[nodiscard]] std::uint64_t data_type() const;
-  [[nodiscard]] std::uint64_t data(std::uint64_t slot) const {
-    return data_type() != 0 && (words[3] & kDataInSlot) != 0 ? slot + 32 : words[4];
-  }
-  static constexpr std::uint64_t kIsTyped = 1;
-  static constexpr std::uint64_t kDataInSlot = 2;
+  // For a Data, the addresses of its rb_data_type_t and of its C structure; 0 if it has none. Until
+  // 3.4 flags follow the type's address. Since 4.0, which has fields (ValueForm), they are its
+  // lowest bit, and a Data without a type may have a function's address there instead.
+  [[nodiscard]] std::uint64_t data_type(const ValueForm& form) const;
+  [[nodiscard]] std::uint64_t data(std::uint64_t slot, const ValueForm& form) const;
 };
 static_assert(sizeof(Slot) == 40);
 
@@ -74,11 +71,18 @@ static_assert(sizeof(Slot) == 40);
   return value % 8 == 0 && value >= 0x1000 && value < kUsualAddressEnd;
 }
 
-inline std::uint64_t Slot::data_type() const {
-  if ((words[3] & kIsTyped) == 0) return 0;
-  const std::uint64_t type = words[3] & ~(kIsTyped | kDataInSlot);
-  if (type == 0) return words[2];
+inline std::uint64_t Slot::data_type(const ValueForm& form) const {
+  constexpr std::uint64_t kIsTyped = 1;
+  constexpr std::uint64_t kDataInSlot = 2;
+  if (!form.has_fields) return (words[3] & ~kDataInSlot) == kIsTyped ? words[2] : 0;
+  const std::uint64_t type = words[3] & ~std::uint64_t{1};
   return is_reference(type) ? type : 0;
+}
+
+inline std::uint64_t Slot::data(std::uint64_t slot, const ValueForm& form) const {
+  const std::uint64_t in_slot = form.has_fields ? 1 : 2;
+  const bool is_in_slot = data_type(form) != 0 && (words[3] & in_slot) != 0;
+  return is_in_slot ? slot + 32 : words[4];
 }
 
 class Values {
@@ -86,6 +90,7 @@ class Values {
   Values(const MemoryReader& memory, const ValueForm& form) : memory_(memory), form_(form) {}
 
   [[nodiscard]] const MemoryReader& memory() const { return memory_; }
+  [[nodiscard]] const ValueForm& form() const { return form_; }
 
   [[nodiscard]] std::optional<std::uint64_t> word(std::uint64_t at) const;
   template <class T>

@@ -98,7 +98,8 @@ std::uint64_t FakeRuby::class_named(const std::string& name) {
   return at;
 }
 
-std::uint64_t FakeRuby::table(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pairs) {
+std::uint64_t FakeRuby::table(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pairs,
+                              bool has_bins) {
   const std::uint64_t entries = take(pairs.size() * 24);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     put(entries + i * 24, 1);
@@ -108,8 +109,8 @@ std::uint64_t FakeRuby::table(const std::vector<std::pair<std::uint64_t, std::ui
   const std::uint64_t at = take(56);
   put(at, 2);
   put(at + 16, pairs.size());
-  put(at + 40, pairs.size());
-  put(at + 48, entries);
+  put(at + (has_bins ? 40 : 32), pairs.size());
+  put(at + (has_bins ? 48 : 40), entries);
   return at;
 }
 

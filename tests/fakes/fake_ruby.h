@@ -38,8 +38,9 @@ class FakeRuby {
   std::uint64_t string(const std::string& text);
   std::uint64_t array(const std::vector<std::uint64_t>& elements);
   std::uint64_t class_named(const std::string& name);
-  // An st_table of these pairs.
-  std::uint64_t table(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pairs);
+  // An st_table of these pairs. Since 4.1 it has no bins.
+  std::uint64_t table(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pairs,
+                      bool has_bins = true);
 
  private:
   std::uint64_t code(const std::string& file, const std::string& function);

@@ -91,7 +91,7 @@ void add_ruby(std::string& out, const snapshot::RubyFacts& ruby) {
   if (ruby.no_outside.empty()) {
     line(out, "freeze",
          fmt::format(kHold, ruby.freeze.count(),
-                     "only --count can do this, and it counts garbage too"));
+                     "its heap is then read from outside, with garbage"));
     line(out, "stacks", "show Ruby's frames");
   } else {
     line(out, "no freeze", ruby.no_outside);

@@ -2,6 +2,7 @@
 
 #include "symbols/ruby/references.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -131,7 +132,11 @@ TEST_CASE("a Ruby hash references its keys, its values and its default, in both 
   const std::uint64_t key = ruby.string("key");
   const std::uint64_t value = ruby.string("value");
   const std::uint64_t table = ruby.slot(8 | kUser3, 0);
-  ruby.put(table + 16, ruby.table({{key, value}, {3, value}}));
+  for (const bool has_bins : {true, false}) {
+    ruby.put(table + 16, ruby.table({{key, value}, {3, value}}, has_bins));
+    CHECK(references_of(ruby, table).references ==
+          Pairs{{"key", key}, {"value", value}, {"value", value}});
+  }
   ruby.put(table + 24, key);
   CHECK(references_of(ruby, table).references ==
         Pairs{{"key", key}, {"value", value}, {"value", value}, {"default", key}});
@@ -185,6 +190,34 @@ TEST_CASE("a structure of C code has the words that are objects, and is known on
   ruby.put(type + 8, 0);
   CHECK(references_of(ruby, data).extent == ruby::Extent::Whole);
   CHECK(references_of(ruby, data).references.empty());
+}
+
+TEST_CASE("a structure of C code has its type where the release keeps it") {
+  constexpr std::uint64_t kAt = 0x20000008;
+  constexpr std::uint64_t kType = 0x7000;
+  constexpr std::uint64_t kBlock = 0x8000;
+  constexpr std::uint64_t kFunction = 0x9000;
+  ruby::ValueForm form;
+  const auto check = [&](const std::vector<std::uint64_t>& words, std::uint64_t type,
+                         std::uint64_t structure) {
+    ruby::Slot slot;
+    slot.words[0] = 12;
+    std::copy(words.begin(), words.end(), slot.words.begin() + 2);
+    CHECK(slot.data_type(form) == type);
+    CHECK(slot.data(kAt, form) == structure);
+  };
+  SUBCASE("until 3.4, in the word before its flags") {
+    check({kType, 1, kBlock}, kType, kBlock);
+    check({kType, 3, kBlock}, kType, kAt + 32);
+    check({0, kFunction, kBlock}, 0, kBlock);
+    check({kFunction, 0, kBlock}, 0, kBlock);
+  }
+  SUBCASE("since 4.0, in the word with its flag") {
+    form.has_fields = true;
+    check({0, kType, kBlock}, kType, kBlock);
+    check({0, kType | 1, kBlock}, kType, kAt + 32);
+    check({0, 0, kBlock}, 0, kBlock);
+  }
 }
 
 }  // namespace heapattach

@@ -88,7 +88,7 @@ class Builder {
     Identity identity;
     std::string detail;
     if (kind == Kind::Imemo) detail = internal_word(slot, heap_.has_fields());
-    if (kind == Kind::Data && slot.data_type() != 0) detail = heap_.data_name(slot.data_type());
+    if (kind == Kind::Data) detail = heap_.data_name(slot);
     const bool has_class = kind != Kind::Imemo && kind != Kind::Iclass && kind != Kind::Node &&
                            kind != Kind::Zombie && kind != Kind::Moved;
     if (has_class || (kind == Kind::Iclass && references_ != nullptr)) {
