@@ -117,12 +117,15 @@ TEST_CASE("kubectl heapattach: of a shared process namespace, the container that
   const std::filesystem::path container = group.path() / ("cri-containerd-" + id + ".scope");
   {
     const Pod pod;
+    const std::string larger_path = pod.directory.file("a\033[2Jb");  // a process's name is its own
+    REQUIRE(::symlink(target_path("still").c_str(), larger_path.c_str()) == 0);
     ChildProcess larger({"/usr/bin/nsenter", "--target", std::to_string(pod.process), "--pid",
-                         "--mount", target_path("still"), "50000"});
+                         "--mount", larger_path, "50000"});
     REQUIRE(larger.read_line(20s).value_or("").starts_with("ready"));
     const ToolRun any = pod.run({"shop", "count", "-f", "json"});
     CHECK(has(any.output, "\"objects\":50000"));
     CHECK(has(any.errors, "the largest of 2 processes of all containers that are visible there"));
+    CHECK(has(any.errors, " is a[2Jb, "));
 
     REQUIRE(std::filesystem::create_directory(container));
     std::ofstream(container / "cgroup.procs") << pod.process << std::flush;

@@ -146,7 +146,7 @@ std::string zsh() {
     if (row.argument.empty() || row.offers.empty() || row.offers == "@type") continue;
     std::string action = fmt::format("compadd {}", words_of(row.offers));
     if (row.offers == "@pid") action = "_pids";
-    if (row.offers == "@process") action = "compadd ${(f)\"$(ps -eo comm= 2>/dev/null)\"}";
+    if (row.offers == "@process") action = "compadd -- ${(f)\"$(ps -eo comm= 2>/dev/null)\"}";
     if (row.offers == "@file") action = "_files";
     if (row.offers == "@directory") action = "_files -/";
     std::string names = pattern(row);

@@ -502,10 +502,8 @@ class Front {
   bool is_closed(MHD_Connection* connection) const {
     const auto found = connections_.find(connection);
     if (found == connections_.end()) return true;
-    char next = 0;
-    const ssize_t got = ::recv(found->second.socket, &next, 1, MSG_PEEK | MSG_DONTWAIT);
-    const int error = got < 0 ? errno : 0;
-    return got == 0 || (error != 0 && error != EAGAIN && error != EINTR);
+    pollfd closed{found->second.socket, POLLRDHUP, 0};  // bytes that nobody reads may be before it
+    return ::poll(&closed, 1, 0) > 0;
   }
 
   void give_up(Gathering& gathering) {
