@@ -98,6 +98,8 @@ std::optional<Frame> FrameReader::frame_of(const Raw& raw) {
     if (is_new) line->second = line_of(*code, raw.pc);
     frame.line = line->second;
     if (!frame.is_internal()) return frame;
+    // Since 4.0 Ruby prints its own code at the line that calls it, as it does functions in C.
+    frame.is_native = machine_.layout->values.has_fields;
     const auto kind = values_.word(raw.environment);
     const bool is_method = kind && (*kind & kFrameKind) == kMethod;
     const auto entry = is_method ? values_.word(raw.environment - kMethodBefore) : std::nullopt;
