@@ -109,10 +109,10 @@ end_sanitized_build() {
   return "$(cat "$out/sanitized-status")"
 }
 
-# Fuzzes the readers of foreign bytes, for a minute together, or ten each. The short form always
+# Fuzzes the readers of foreign bytes, for half a minute together, or ten each. The short form always
 # starts from the same seed, so that a change is not blamed for an old fault.
 check_fuzz() {
-  local options=(-seed=1) seconds=40
+  local options=(-seed=1) seconds=20
   if [[ $long == 1 ]]; then options=() seconds=600; fi
   tests/fuzz/run.sh "$sanitized" "$out/fuzz" "$seconds" "${options[@]}"
 }
@@ -236,6 +236,7 @@ lint_stage clang-tidy-14 "list of lint checks" check_tidy_list
 # optimises less, leaves out the sanitizers' slowest checks, and has a process for many unit tests.
 sanitized_tests=group in_units=1 light_checks=ON optimised=(-DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g -DNDEBUG")
 parts=(heapattach heapattach_man heapattach_completions heapattach_integration)
+export HEAPATTACH_UNIT_LINES=7000
 [[ $long == 0 ]] || sanitized_tests=unit in_units=0 light_checks=OFF optimised=() parts=(all heapattach_long_targets)
 stage "build" build "$release" -DHEAPATTACH_WERROR=ON "${launcher[@]}" \
   -DCMAKE_BUILD_TYPE=RelWithDebInfo "${optimised[@]}" -- "${parts[@]}"
@@ -246,7 +247,7 @@ again=(--repeat until-pass:2)
 [[ $long == 0 ]] || again=()
 # Live tests mostly wait. What they leave of the processors builds the rest. Their long forms fill the
 # processors by themselves.
-at_once=(-j "$jobs")
+at_once=(-j $((2 * jobs)))
 [[ $long == 0 ]] || at_once=()
 begin_sanitized_build
 ctest_stage "live tests" "$release" -L integration "${at_once[@]}" "${again[@]}"
