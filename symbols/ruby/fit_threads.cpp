@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "symbols/ruby/list.h"
@@ -211,15 +212,22 @@ std::uint32_t half(const Body& body, std::uint64_t at) {
   return static_cast<std::uint32_t>(body[at / 8] >> (at % 8 * 8));
 }
 
-// Where in all bodies a path is followed by two names.
-std::uint64_t find_path(const Values& values, const std::vector<Body>& bodies) {
+bool has_names(const Values& values, const Body& body, std::uint64_t at) {
+  return is_path(values, body[at / 8]) && is_text(values, body[at / 8 + 1]) &&
+         is_text(values, body[at / 8 + 2]);
+}
+
+// Where in the bodies a path is followed by two names. Code that is garbage may have lost its own,
+// so a third of the bodies may be without them, and are removed.
+std::uint64_t find_path(const Values& values, std::vector<Body>& bodies) {
   for (std::uint64_t at = 16; at + 40 < kBodyBytes; at += 8) {
-    bool has_all = true;
+    std::vector<Body> named;
     for (const Body& body : bodies) {
-      has_all = has_all && is_path(values, body[at / 8]) && is_text(values, body[at / 8 + 1]) &&
-                is_text(values, body[at / 8 + 2]);
+      if (has_names(values, body, at)) named.push_back(body);
     }
-    if (has_all) return at;
+    if (named.size() < 2 || named.size() * 3 < bodies.size() * 2) continue;
+    bodies = std::move(named);
+    return at;
   }
   return 0;
 }
@@ -237,7 +245,7 @@ bool has_lines(const Values& values, const Layout& layout, const Body& body, std
          (count == 1 || is_reference(body[at / 8 + 3]));
 }
 
-bool fit_bodies(const Values& values, const std::vector<Body>& bodies, Layout& layout) {
+bool fit_bodies(const Values& values, std::vector<Body> bodies, Layout& layout) {
   auto& form = layout.code;
   const std::uint64_t path = find_path(values, bodies);
   if (path == 0) return false;
@@ -388,7 +396,7 @@ std::string_view fit_code(const Values& values,
     if (body && half(*body, layout.code.size) != 0) bodies.push_back(*body);
   }
   if (bodies.size() < 2) return "it has no code";
-  if (!fit_bodies(values, bodies, layout)) return "the names of its code were not found";
+  if (!fit_bodies(values, std::move(bodies), layout)) return "the names of its code were not found";
   const auto thread = values.word(vm + layout.vm.main_thread);
   const auto context = thread ? values.word(*thread + layout.thread.context) : std::nullopt;
   for (const std::uint64_t bytes : {std::uint64_t{layout.frame.bytes}, std::uint64_t{56},

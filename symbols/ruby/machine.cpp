@@ -153,7 +153,7 @@ class Finder {
 
   // Some code objects, from the pages of the core classes and those after them.
   [[nodiscard]] std::vector<Value> some_code() const {
-    constexpr std::size_t kEnough = 12;
+    constexpr std::size_t kEnough = 60;
     constexpr std::size_t kMostPages = 400;
     constexpr unsigned kCode = 7;
     std::vector<Value> found;

@@ -152,6 +152,7 @@ std::uint64_t FakeRuby::code(const std::string& file, const std::string& functio
   put(body, std::uint64_t{4} << 32);
   put(body + form.code, take(32));
   put(body + form.path, string(file));
+  put(body + form.path + 8, string(function));
   put(body + form.label, string(function));
   put(body + form.first_line, form.first_line_is_value ? 9 << 1 | 1 : 9);
   put(body + form.lines, lines);

@@ -41,9 +41,10 @@ class FakeRuby {
   // An st_table of these pairs. Since 4.1 it has no bins.
   std::uint64_t table(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pairs,
                       bool has_bins = true);
+  // A code object.
+  std::uint64_t code(const std::string& file, const std::string& function);
 
  private:
-  std::uint64_t code(const std::string& file, const std::string& function);
   std::uint64_t method(std::uint64_t owner, std::uint64_t id);
   // The context of a thread, in a fiber: in `function` of app.rb, called from "<main>", and in
   // Mutex#synchronize.

@@ -13,6 +13,7 @@
 #include "attach/base/sanitized.h"
 #include "report/format/read/ruby/copied_heap.h"
 #include "report/model/counts.h"
+#include "symbols/ruby/fit_threads.h"
 #include "symbols/ruby/frames.h"
 #include "symbols/ruby/heap_pages.h"
 #include "symbols/ruby/list.h"
@@ -49,6 +50,28 @@ std::string release() {
 }
 
 }  // namespace
+
+TEST_CASE("the form of Ruby's code is found although some of it is garbage without a name") {
+  FakeRuby ruby(release());
+  std::vector<ruby::Value> all;
+  for (int i = 0; i < 9; ++i) all.push_back(ruby.code("app.rb", "work"));
+  const ruby::Layout& form = *ruby.machine.layout;
+  const auto lose_name = [&](std::size_t number) {
+    const std::uint64_t body = ruby.word(all[number] + 16);
+    ruby.put(ruby.word(body + form.code.label), 0);  // a free slot
+  };
+  for (const std::size_t number : {0U, 4U, 8U}) lose_name(number);
+  ruby::Layout found = form;
+  found.code.path = found.code.label = found.code.lines = 0;
+  const ruby::Values values(ruby.memory, form.values);
+  CHECK(ruby::fit_code(values, ruby.machine.vm, all, found) == "");
+  CHECK(found.code.path == form.code.path);
+  CHECK(found.code.label == form.code.label);
+  CHECK(found.code.lines == form.code.lines);
+  lose_name(5);  // more than a third
+  CHECK(ruby::fit_code(values, ruby.machine.vm, all, found) ==
+        "the names of its code were not found");
+}
 
 TEST_CASE("Ruby's threads have frames with lines, fibers, and the mutexes they wait for") {
   const FakeRuby ruby(release());
