@@ -169,6 +169,40 @@ TEST_CASE("a Guile program's objects are counted by its type names") {
   if (is_long_run()) check_guile("/usr/bin/guile-2.2");
 }
 
+TEST_CASE("a Guile program that marks from malloc's memory itself has an incomplete heap") {
+  const std::string program = "/usr/bin/guile-3.0";
+  if (::access(program.c_str(), X_OK) != 0) {
+    print_skip(program + " is not installed");
+    return;
+  }
+  const std::string code = R"scheme(
+(begin
+ (use-modules (system foreign))
+ (define (c name result . arguments)
+   (pointer->procedure result (dynamic-func name (dynamic-link)) arguments))
+ (define name (string->pointer "grob"))
+ (define type ((c "scm_make_smob_type" unsigned-long '* size_t) name 0))
+ (define data ((c "malloc" '* size_t) 64))
+ (define grob (pointer->scm ((c "scm_new_smob" '* unsigned-long '*) type data)))
+ (define (stop) (gc) (display "made") (newline) (force-output) (read-line))
+ (use-modules (ice-9 rdelim))
+ (stop)
+ ((c "scm_set_smob_mark" void unsigned-long '*) type (dynamic-func "scm_not" (dynamic-link)))
+ (stop)
+ (write (list name grob)))
+)scheme";
+  ChildProcess child({program, "--no-auto-compile", "-c", code});
+  for (const bool marks : {false, true}) {
+    CAPTURE(marks);
+    REQUIRE(child.read_line(seconds(120)) == "made");
+    const ToolRun run = run_tool({"count", fmt::format("{}", child.pid())});
+    CAPTURE(run.errors);
+    CHECK(run.status == (marks ? 7 : 0));
+    CHECK(marks == (run.errors.find("itself marks what its grob objects") != std::string::npos));
+    child.send_line("");
+  }
+}
+
 TEST_CASE("an ECL program's objects are counted by its type names") {
   const std::string ecl = "/usr/bin/ecl";
   if (::access(ecl.c_str(), X_OK) != 0) {

@@ -1,8 +1,11 @@
 #include "symbols/runtimes.h"
 
+#include <fmt/format.h>
+
 #include "symbols/ecl/environments.h"
 #include "symbols/ecl/names.h"
 #include "symbols/guile/names.h"
+#include "symbols/guile/smobs.h"
 #include "symbols/guile/stacks.h"
 #include "symbols/mono/names.h"
 #include "symbols/nix/names.h"
@@ -49,6 +52,23 @@ MoreRoots more_roots(const Runtimes& runtimes,
     }
   }
   return roots;
+}
+
+std::string unseen_marks(const Runtimes& runtimes,
+                         const heap::Heap& heap,
+                         const heap::ObjectSet& live,
+                         const MemoryReader& memory,
+                         const MemoryMap& map) {
+  if (!runtimes.guile) return {};
+  const auto types = guile::types_that_mark_elsewhere(*runtimes.guile, heap, live, memory, map);
+  if (types.empty()) return {};
+  const std::string which = types.size() == 1 ? fmt::format("{} objects", types.front())
+                                              : fmt::format("objects of {} types, such as {},",
+                                                            types.size(), types.front());
+  return fmt::format(
+      "the program itself marks what its {} reference in memory outside the heap, and objects that "
+      "only these references keep alive are missing here",
+      which);
 }
 
 ObjectNames name_objects(const Runtimes& runtimes,

@@ -10,6 +10,7 @@
 #include "symbols/elf/module.h"
 #include "symbols/guile/facts.h"
 #include "symbols/heap/live_set.h"
+#include "symbols/heap/mark.h"
 #include "symbols/heap/source.h"
 #include "symbols/mono/facts.h"
 #include "symbols/nix/facts.h"
@@ -48,6 +49,14 @@ struct MoreRoots {
                                    const heap::BlockIndex& index,
                                    const MemoryReader& memory,
                                    const MemoryMap& map);
+
+// Why objects may be missing in `live`: functions of the program mark them that cannot be followed.
+// Empty if there are no such functions.
+[[nodiscard]] std::string unseen_marks(const Runtimes& runtimes,
+                                       const heap::Heap& heap,
+                                       const heap::ObjectSet& live,
+                                       const MemoryReader& memory,
+                                       const MemoryMap& map);
 
 // Names the objects of `view`: those that the heap's owner knows, its own and those of libraries,
 // `own`, and the runtime's.

@@ -96,6 +96,11 @@ std::string missing_of(const Target& target, const HeldHeap& held, const TracedH
     return fmt::format("the heap's index and the collector's counters differ by {} bytes", bytes);
   }
   if (std::string roots = unseen_roots(target, held.capture); !roots.empty()) return roots;
+  if (target.collected() != nullptr) {
+    std::string marks = runtimes::unseen_marks(target.runtimes, *traced.heap, traced.found.live,
+                                               target.memory, held.map);
+    if (!marks.empty()) return marks;
+  }
   if (!held.is_held) return "read while the target ran: it may be inconsistent";
   const auto& problems = traced.found.problems;
   if (!problems.empty() || !traced.beside) return fmt::format("{}", fmt::join(problems, "; "));

@@ -36,9 +36,6 @@ constexpr std::uint64_t kByteVectorHeader = 32;
 constexpr std::uint64_t kUnboxedSlot = 6;    // of a vtable of 3.0
 constexpr std::uint64_t kUnboxedFields = 0;  // a key that is not a tag
 
-constexpr std::uint64_t kSmobTypes = 256;
-constexpr std::uint64_t kSmobTypeBytes = 64;  // name, size, and six procedures
-
 Shape shape_of(const FixedCell& cell) {
   Shape shape{.name = cell.name};
   for (std::size_t i = 0; i < cell.fields.size(); ++i) {

@@ -39,6 +39,11 @@ enum Tag : std::uint64_t {
 inline constexpr std::uint64_t kTagMask = 0x7f;
 inline constexpr std::uint64_t kEmptyList = 0x304;
 
+// The table of smob types: a name, a size, and six procedures for each.
+inline constexpr std::uint64_t kSmobTypes = 256;
+inline constexpr std::uint64_t kSmobTypeBytes = 64;
+inline constexpr std::uint64_t kSmobMark = 16;
+
 [[nodiscard]] constexpr bool is_pair_word(std::uint64_t first) {
   return (first & 1) == 0;
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/guile/smobs.h"
 #include "tests/symbols/guile/guile_heap.h"
 
 namespace heapattach {
@@ -156,6 +157,53 @@ TEST_CASE("a smob takes its name from its type, and its data belongs to it") {
   CHECK(guile.type_at(data) == "(data of somete)");
   CHECK(guile.type_at(memory) == "(memory of somete)");
   CHECK(guile.type_at(unmade) == "(unknown)");
+}
+
+TEST_CASE("a smob type is known to mark elsewhere if its objects have data outside the heap") {
+  GuileHeap guile;
+  const RemoteAddr types = TypedHeap::kData + 512;
+  const RemoteAddr name = TypedHeap::kData + 64;
+  const std::uint64_t outside = TypedHeap::kData.value + 128;
+  guile.heap.fake.put(name, std::uint64_t{0x626f7247});  // "Grob"
+  guile.heap.fake.put(types + 3 * 64, name.value);
+  guile.heap.fake.put(types + 3 * 64 + 16, std::uint64_t{0x401000});
+  guile.facts->smobs = types;
+  guile.facts->smob_types = 4;
+  std::uint64_t data = outside;
+  std::uint64_t number = 3;
+  std::vector<std::string> expected;
+  SUBCASE("that is so") {
+    expected = {"Grob"};
+  }
+  SUBCASE("the type has no function that marks") {
+    number = 2;
+  }
+  SUBCASE("there is no such type") {
+    number = 4;
+  }
+  SUBCASE("the data is in the heap") {
+    data = guile.object({1, 2}, 16);
+  }
+  SUBCASE("there is no data") {
+    data = 0;
+  }
+  SUBCASE("the data is no address") {
+    data = outside + 3;
+  }
+  SUBCASE("the data is not mapped") {
+    data = 0x10;
+  }
+  const auto smob = guile.object({number << 8 | 0x77, data}, 16);
+  const CapturedHeap captured(guile.heap.fake);
+  const heap::Heap& heap = captured.heap();
+  heap::ObjectSet live(heap);
+  const auto found = [&] {
+    return guile::types_that_mark_elsewhere(*guile.facts, heap, live, guile.heap.fake.memory(),
+                                            guile.heap.fake.map());
+  };
+  CHECK(found().empty());
+  live.insert(heap.number(heap.object_at(smob).value()));
+  CHECK(found() == expected);
 }
 
 TEST_CASE("numbers") {
