@@ -231,4 +231,18 @@ TEST_CASE("when: a process that is not there is named") {
   CHECK(watch.wait_end(seconds(60)) == 0);
 }
 
+TEST_CASE("when: whoever started the watch may have ignored that children end") {
+  const TemporaryDirectory directory;
+  LiveTarget target("deadlock");
+  ChildProcess watch(
+      {"/bin/sh", "-c",
+       "exec env --ignore-signal=CHLD \"$0\" watch --when 'rss > 1' --hook 'exit 3' -o \"$1\" "
+       "\"$2\" 2>&1",
+       tool_path(), directory.path(), std::to_string(target.pid())});
+  CHECK(line_with(watch, "saved ").ends_with(".jsonl.gz"));
+  CHECK(line_with(watch, "the hook has ended with status 3") != "");
+  watch.signal(SIGTERM);
+  CHECK(watch.wait_end(seconds(60)) == 0);
+}
+
 }  // namespace heapattach

@@ -272,6 +272,21 @@ TEST_CASE("serve: a recording ends when its clients are gone, and leaves nothing
   CHECK(eventually(seconds(30), [&] { return harm_done_to(target.pid()).empty(); }));
 }
 
+TEST_CASE("serve: whoever started the server may have ignored that children end") {
+  LiveTarget target("deadlock");
+  ChildProcess server(
+      {"/bin/sh", "-c",
+       "exec env --ignore-signal=CHLD \"$0\" serve --listen 127.0.0.1:0 \"$1\" 2>&1", tool_path(),
+       std::to_string(target.pid())});
+  const std::string line = server.read_line(seconds(60)).value_or("");
+  REQUIRE(line.find("listening on") != std::string::npos);
+  const std::size_t colon = line.rfind(':');
+  const std::string port = line.substr(colon + 1, line.rfind('/') - colon - 1);
+  CHECK(http_get(port, "/stacks").status == 200);
+  server.signal(SIGTERM);
+  CHECK(server.wait_end(seconds(60)) == 0);
+}
+
 TEST_CASE("serve: a process is not stopped for longer than its budget") {
   NEEDS_STILL();
   LiveTarget target("still", {std::to_string(kObjects)});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <map>
@@ -47,10 +48,11 @@ constexpr seconds kForEnd{10};          // that a run may take to end when it is
 constexpr seconds kForHook{30};         // … when we end
 constexpr std::uint64_t kUsualBytes = std::uint64_t{2} << 30;
 
-// SIGINT, SIGTERM and SIGCHLD wait until next() takes them, while this lives.
+// SIGINT, SIGTERM and SIGCHLD wait until wait() takes them, while this lives.
 class WaitingSignals {
  public:
   WaitingSignals() {
+    std::signal(SIGCHLD, SIG_DFL);  // a process that ignores it cannot learn how a child ended
     sigemptyset(&wanted_);
     for (const int number : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&wanted_, number);
     ::sigprocmask(SIG_BLOCK, &wanted_, &before_);
@@ -95,8 +97,12 @@ class Child {
   // Its exit status once it has ended: 1 if a signal ended it.
   std::optional<int> ended() {
     int status = 0;
-    if (pid_ <= 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return {};
-    pid_ = -1;
+    if (pid_ <= 0) return {};
+    const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
+    if (ended == 0 || (ended < 0 && errno == EINTR)) return {};
+    const bool is_known = ended == pid_;
+    pid_ = -1;  // another process may get the number
+    if (!is_known) return 1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
   }
   void signal(int number) const {
@@ -430,7 +436,8 @@ class Watcher {
 
   void finish_hooks() {
     for (Hook& hook : hooks_) hook.until = std::min(hook.until, Clock::now() + kForHook);
-    while (!hooks_.empty()) {
+    const auto last = Clock::now() + kForHook + 2 * kForEnd;  // the kernel may not end one at once
+    while (!hooks_.empty() && Clock::now() < last) {
       tend_hooks();
       if (!hooks_.empty()) ::usleep(10'000);
     }

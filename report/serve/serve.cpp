@@ -37,6 +37,7 @@ constexpr seconds kForRuns{5};  // how long runs may take to end when we are ask
 class SignalQueue {
  public:
   SignalQueue() {
+    std::signal(SIGCHLD, SIG_DFL);  // a process that ignores it cannot learn how a child ended
     sigset_t wanted;
     sigemptyset(&wanted);
     for (const int number : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&wanted, number);
