@@ -80,12 +80,18 @@ constexpr Layout kLayout33{
     .values = {.is_wide = true, .hash_in_slot = true, .array_length = 0x7f, .struct_length = 0x7f},
 };
 
-// Ruby 3.2 has the structures of 3.3 for most values, but the threads of 3.1.
+// Ruby 3.2 has the structures of 3.3 for most values, but the threads of 3.1, and the names of
+// classes are variables.
 constexpr Layout ruby32() {
   Layout layout = kLayout33;
   layout.ractor = kLayout31.ractor;
   layout.thread = kLayout31.thread;
+  layout.thread.native = 40;
+  layout.thread.context = 48;
+  layout.thread.tid = 16;
   layout.values.hash_in_slot = false;
+  layout.of_class = {.name = 0, .attached = 0, .variables = 32};
+  layout.shape = kShapeForms[0];
   return layout;
 }
 constexpr Layout kLayout32 = ruby32();

@@ -63,10 +63,12 @@ struct Layout {
   struct {
     std::uint16_t definition, owner, original_id;  // original_id is in the definition
   } method;                                        // rb_method_entry_t
-  // The names in a class or module. If 0, they are in its table of variables, under names of their
-  // own.
+  // The names in a class or module. If 0, they are variables of the class, under names of their
+  // own: in a table, or, if `variables` is not 0, in a buffer that is there, as the class's shape
+  // says.
   struct {
     std::uint16_t name, attached;
+    std::uint16_t variables = 0;
     std::uint16_t superclass = 16;
     std::uint8_t singleton = 0;  // the user flag of a singleton class
   } of_class;

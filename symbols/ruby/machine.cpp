@@ -37,7 +37,7 @@ constexpr std::uint64_t kMostSegmentBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kExtension = 24;
 constexpr std::uint64_t kVariables = 8;
 
-std::vector<Values::Entry> variables_of(const Values& values, Value of_class) {
+std::vector<Values::Entry> variables_in_table(const Values& values, Value of_class) {
   const auto extension = values.word(of_class + kExtension);
   if (!extension || !is_reference(*extension)) return {};
   const auto table = values.word(*extension + kVariables);
@@ -84,8 +84,9 @@ class Finder {
 
   Result<Machine> find() && {
     HA_TRY(find_heap());
-    if (!find_class_path()) return wrong("its classes have no names");
     if (!find_names()) return wrong("its table of names was not found");
+    if (machine_.layout->shape.bytes != 0) find_shapes();
+    if (!find_class_path()) return wrong("its classes have no names");
     if (machine_.class_path != 0) {
       if (name(machine_.class_path) != "__classpath__") return wrong("its classes have no names");
       const auto next = machine_.class_path + 16;
@@ -96,7 +97,6 @@ class Finder {
     if (machine_.no_threads.empty()) {
       machine_.no_threads = fit_code(values_, machine_.vm, some_code(), *layout_);
     }
-    if (machine_.layout->shape.bytes != 0) find_shapes();
     return machine_;
   }
 
@@ -180,10 +180,11 @@ class Finder {
     const auto object = variable("rb_cObject");
     const auto slot = object ? values_.slot(*object) : std::nullopt;
     if (!slot || slot->kind() != Kind::Class) return false;
-    for (const Values::Entry& entry : variables_of(values_, *object)) {
+    NameReader names(machine_, values_);
+    for (const Values::Entry& entry : names.variables_of(*object)) {
       if (values_.text(entry.value) == "Object") machine_.class_path = entry.key;
     }
-    for (const Values::Entry& entry : variables_of(values_, slot->of_class())) {
+    for (const Values::Entry& entry : names.variables_of(slot->of_class())) {
       if (entry.value == *object) machine_.attached = entry.key;
     }
     return machine_.class_path != 0;
@@ -212,8 +213,8 @@ class Finder {
     });
   }
 
-  // Finds the shapes, which a variable references that is not exported, or a structure that one
-  // references. Without them, some sizes and names are unknown.
+  // Finds the shapes, which the virtual machine references, or a variable that is not exported, or
+  // a structure that one references. Without them, some sizes and names are unknown.
   void find_shapes() {
     const NameReader names(machine_, values_);
     const auto are_at = [&](std::uint64_t at) {
@@ -227,6 +228,10 @@ class Finder {
       }
       return false;
     };
+    constexpr std::uint64_t kVmBytes = 16384;
+    for (const std::uint64_t word : values_.words_in({RemoteAddr{machine_.vm}, kVmBytes})) {
+      if (are_at(word)) return;
+    }
     any_word([&](const std::vector<std::uint64_t>& words, std::size_t i) {
       if (!is_reference(words[i])) return false;
       return are_at(words[i]) || are_at(values_.word(words[i]).value_or(0));
@@ -310,7 +315,22 @@ std::optional<std::string> NameReader::class_name(Value of_class) {
   return at->second;
 }
 
-std::optional<std::string> NameReader::find_class_name(Value of_class) const {
+std::vector<Values::Entry> NameReader::variables_of(Value of_class) {
+  const auto at = machine_.layout->of_class.variables;
+  if (at == 0) return variables_in_table(values_, of_class);
+  if (!shapes_) shapes_ = std::make_shared<Shapes>(Shapes::read(machine_, values_.memory()));
+  std::vector<Values::Entry> found;
+  const auto slot = values_.slot(of_class);
+  const auto* const names = slot ? shapes_->fields_of(*slot) : nullptr;
+  const std::uint64_t buffer = values_.word(of_class + at).value_or(0);
+  if (names == nullptr || !is_reference(buffer)) return found;
+  for (std::size_t i = 0; i < names->size(); ++i) {
+    found.push_back({0, (*names)[i], values_.word(buffer + i * 8).value_or(0)});
+  }
+  return found;
+}
+
+std::optional<std::string> NameReader::find_class_name(Value of_class) {
   for (int i = 0; i < kMostAncestors; ++i) {
     const auto known = i == 0 ? classes_.end() : classes_.find(of_class);
     if (known != classes_.end()) return known->second;
@@ -329,7 +349,7 @@ std::optional<std::string> NameReader::find_class_name(Value of_class) const {
     }
     std::optional<std::string> temporary;
     if (machine_.class_path != 0) {
-      for (const Values::Entry& entry : variables_of(values_, of_class)) {
+      for (const Values::Entry& entry : variables_of(of_class)) {
         if (entry.key == machine_.class_path) return values_.text(entry.value);
         if (entry.key == machine_.temporary_path) temporary = values_.text(entry.value);
       }
@@ -348,7 +368,7 @@ std::optional<std::string> NameReader::owner_name(Value of_class) {
   if (const auto in_class = machine_.layout->of_class.attached; in_class != 0) {
     return class_name(values_.word(of_class + in_class).value_or(0));
   }
-  for (const Values::Entry& entry : variables_of(values_, of_class)) {
+  for (const Values::Entry& entry : variables_of(of_class)) {
     if (entry.key == machine_.attached) return class_name(entry.value);
   }
   return std::nullopt;

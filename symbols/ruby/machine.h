@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "symbols/ruby/interpreter.h"
 #include "symbols/ruby/layout.h"
@@ -41,6 +42,8 @@ Result<Machine> find_machine(const Modules& modules,
                                       std::string_view release,
                                       std::string_view why);
 
+class Shapes;
+
 // The names of classes and methods, each read once. Borrows both.
 class NameReader {
  public:
@@ -52,15 +55,18 @@ class NameReader {
   // The class or module that a method belongs to. For a singleton class, the class or module that
   // it is attached to.
   [[nodiscard]] std::optional<std::string> owner_name(Value of_class);
+  // The variables of a class or module, by their IDs, in releases that name classes by them.
+  [[nodiscard]] std::vector<Values::Entry> variables_of(Value of_class);
   [[nodiscard]] std::optional<std::string> name(Id id) const;
   [[nodiscard]] std::optional<std::string> name_of_serial(std::uint64_t serial) const;
 
  private:
-  std::optional<std::string> find_class_name(Value of_class) const;
+  std::optional<std::string> find_class_name(Value of_class);
 
   const Machine& machine_;
   const Values& values_;
   std::unordered_map<Value, std::optional<std::string>> classes_;
+  std::shared_ptr<Shapes> shapes_;  // null until a class's variables are read by its shape
 };
 
 }  // namespace heapattach::ruby

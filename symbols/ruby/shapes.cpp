@@ -50,7 +50,8 @@ bool Shapes::are_at(const ShapeForm& form,
       return false;
     }
     const auto name = names.name(number_in(shape(i), kNameAt, 8));
-    if (name && name->starts_with('@')) ++variables;
+    // In 3.2 what Ruby itself knows of a class has names such as "__classpath__".
+    if (name && (name->starts_with('@') || name->starts_with("__"))) ++variables;
   }
   return variables >= kEnough;
 }
@@ -107,10 +108,13 @@ std::optional<std::uint64_t> Shapes::room_of(const Slot& object) const {
 const std::vector<Id>* Shapes::fields_of(const Slot& object) {
   const auto number = number_of(object);
   if (!number || is_complex(object)) return nullptr;
+  // A wrong count must not cost memory: each variable has a shape of its own.
+  const std::uint64_t count = member(*number, form_.index, form_.index_bytes);
+  if (count > kMostAncestors) return nullptr;
   const auto [at, is_new] = fields_.try_emplace(*number);
   std::vector<Id>& names = at->second;
   if (!is_new) return &names;
-  names.resize(member(*number, form_.index, form_.index_bytes));
+  names.resize(count);
   std::uint32_t shape = *number;
   for (std::size_t i = 0; i < kMostAncestors; ++i) {
     const std::uint64_t index = member(shape, form_.index, form_.index_bytes);

@@ -15,7 +15,7 @@ namespace heapattach::ruby {
 class Shapes {
  public:
   // Whether an array of shapes of this form is at `at`: the shapes near its beginning derive from
-  // earlier ones, and the variables that they add have names that begin with "@".
+  // earlier ones, and the variables that they add have names that begin with "@" or "__".
   static bool are_at(const ShapeForm& form,
                      const Values& values,
                      const NameReader& names,

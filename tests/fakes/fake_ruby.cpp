@@ -16,6 +16,7 @@ constexpr std::uint64_t kUser1 = 1U << 13;
 constexpr std::uint64_t kClassPath = 240 << 4;
 constexpr std::uint64_t kSynchronize = 241 << 4;
 constexpr std::uint64_t kVariable = 242 << 4;
+constexpr std::uint64_t kShapeOfClasses = 20;  // of those that have only a name
 
 }  // namespace
 
@@ -90,6 +91,12 @@ std::uint64_t FakeRuby::class_named(const std::string& name) {
     put(at + in_class, text);
     return at;
   }
+  if (const auto in_class = machine.layout->of_class.variables; in_class != 0) {
+    const std::uint64_t buffer = array({string(name)});
+    const std::uint64_t at = slot(2 | kShapeOfClasses << 32, 0);
+    put(at + in_class, word(buffer + 32));
+    return at;
+  }
   const std::uint64_t table = this->table({{kClassPath, string(name)}});
   const std::uint64_t extension = take(112);
   put(extension + 8, table);
@@ -125,18 +132,22 @@ void FakeRuby::make_names() {
 void FakeRuby::make_shapes() {
   const auto& form = machine.layout->shape;
   constexpr std::uint64_t kFirst = 5;
-  constexpr std::uint64_t kCount = 20;
+  constexpr std::uint64_t kCount = kShapeOfClasses;
   constexpr std::uint64_t kRoom = 200;  // as in a process, the memory behind them is unused
   const std::uint64_t shapes = take(kRoom * form.bytes);
   for (std::uint64_t i = 0; i < kCount; ++i) {
     const std::uint64_t parent = i < kFirst ? 0xffffffff : i < 8 ? 0 : i - 1;
-    const std::uint64_t type = i < kFirst ? 0 : i == 6 ? 4 : 1;
+    const std::uint64_t type = i < kFirst ? 0 : i == 6 ? form.complex_type : 1;
     put(shapes + i * form.bytes + form.type, parent << 32 | type);
     if (type != 1) continue;
     put(shapes + i * form.bytes + 8, kVariable);
     put(shapes + i * form.bytes + form.index, i < 8 ? 1 : i - 6);
   }
   put(shapes + kFirst * form.bytes + form.index, std::uint64_t{15} << 32 | 1);
+  const std::uint64_t of_classes = shapes + kShapeOfClasses * form.bytes;
+  put(of_classes + form.type, 1);
+  put(of_classes + 8, kClassPath);
+  put(of_classes + form.index, 1);
   machine.shapes = shapes;
 }
 

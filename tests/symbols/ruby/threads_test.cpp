@@ -43,6 +43,9 @@ std::uint64_t objects_of(const snapshot::Snapshot& snapshot, const std::string& 
 std::string release() {
   std::string version = "3.1.2";
   SUBCASE("Ruby 3.1") {}
+  SUBCASE("Ruby 3.2") {
+    version = "3.2.4";
+  }
   SUBCASE("Ruby 3.3") {
     version = "3.3.8";
   }
