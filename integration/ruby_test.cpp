@@ -623,7 +623,9 @@ TEST_CASE("Ruby's heap and malloc's are read together: what C code lost, and wha
           run_tool({"leaks", "-f", "json", file})}) {
       const auto rows = rows_of(leaks, 0);
       INFO(leaks.output);
-      CHECK(count_in(rows, "(1512 bytes)") == program.count("lost"));
+      // Memory that Ruby took without clearing it may have an old word with the address of one.
+      CHECK(count_in(rows, "(1512 bytes)") <= program.count("lost"));
+      CHECK(count_in(rows, "(1512 bytes)") >= program.count("lost") - 4);
       CHECK_FALSE(rows.contains("(2504 bytes)"));  // Ruby's objects reference them
       CHECK_FALSE(rows.contains("(3512 bytes)"));  // Ruby will free them
     }
