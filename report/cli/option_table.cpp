@@ -432,7 +432,7 @@ const std::array kOptions{
               .argument = "S",
               .group = Group::Pause,
               .help = "stop after about S seconds (default 60)",
-              .read = set<read_seconds, &Options::timeout>},
+              .read = set<read_interval, &Options::timeout>},
     OptionRow{.name = "no-rewind",
               .group = Group::Pause,
               .help = "do not restart system calls that the freeze interrupted",

@@ -80,10 +80,6 @@ Result<snapshot::HeapChoice> read_heap(const std::string& value) {
   return choose(value, heap_choices());
 }
 
-Result<std::chrono::milliseconds> read_seconds(std::string_view text) {
-  return read_time(text, 1000);
-}
-
 Result<std::vector<int>> read_calls(std::string_view names) {
   std::vector<int> numbers;
   while (!names.empty()) {
@@ -134,11 +130,13 @@ Result<bool> read_redact(const std::string& value) {
 }
 
 Result<std::chrono::milliseconds> read_max_pause(const std::string& value) {
-  const auto limit = HA_TRY(read_time(value, 1));
+  const bool has_unit = value.ends_with('s') || value.ends_with('m') || value.ends_with('h');
+  const auto limit = HA_TRY(has_unit ? read_interval(value) : read_time(value, 1));
   // A fraction of a millisecond would be rounded up, and the pause be longer than allowed.
   double given = 0;
   std::from_chars(value.data(), value.data() + value.size(), given);
-  if (given < 1) return usage("the shortest limit is 1 millisecond");
+  if (given < 1 && limit <= std::chrono::milliseconds(1))
+    return usage("the shortest limit is 1 millisecond");
   return limit;
 }
 

@@ -86,7 +86,6 @@ template <std::size_t Least>
 [[nodiscard]] const std::vector<Choice<snapshot::HeapChoice>>& heap_choices();
 [[nodiscard]] Result<snapshot::HeapChoice> read_heap(const std::string& value);
 
-[[nodiscard]] Result<std::chrono::milliseconds> read_seconds(std::string_view text);
 [[nodiscard]] Result<std::vector<int>> read_calls(std::string_view names);
 [[nodiscard]] Result<std::size_t> read_value_bytes(const std::string& value);
 [[nodiscard]] Result<bool> read_redact(const std::string& value);

@@ -83,12 +83,17 @@ TEST_CASE("times may have a fraction and must be above 0") {
   CHECK(options.timeout == std::chrono::milliseconds(1500));
   CHECK(options.max_pause == std::chrono::milliseconds(250));
   CHECK_FALSE(options.rewind);
-  for (const char* bad : {"0", "-1", "x", "", "1s", "nan", "inf", "1e300"}) {
+  const Options with_units = good({"--timeout", "2m", "--max-pause", "0.5s", "1"});
+  CHECK(with_units.timeout == std::chrono::minutes(2));
+  CHECK(with_units.max_pause == std::chrono::milliseconds(500));
+  for (const char* bad : {"0", "-1", "x", "", "1x", "s", "nan", "inf", "1e300"}) {
     CAPTURE(bad);
     wrong({"--timeout", bad, "4711"});
   }
   CHECK(wrong({"--max-pause", "0.01", "4711"}) ==
         "--max-pause 0.01: the shortest limit is 1 millisecond");
+  CHECK(wrong({"--max-pause", "0.5ms", "4711"}) ==
+        "--max-pause 0.5ms: the shortest limit is 1 millisecond");
 }
 
 TEST_CASE("the format follows the file's extension unless it is named") {
