@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -100,7 +101,7 @@ Result<void> bind_to(const Fd& socket, const Address& address, const SocketAddre
   if (done != 0) {
     Error error = os_error(fmt::format("listening on {}", shown(address)), failed);
     error.kind = ErrorKind::Os;  // Denied is about a process
-    return error;
+    return std::move(error).advise("another address with --listen");
   }
   if (::listen(socket.get(), kBacklog) == 0) return {};
   return os_error(fmt::format("listening on {}", shown(address)), errno);
@@ -178,15 +179,16 @@ Listener::~Listener() {
 Result<std::string> read_token(const std::string& file) {
   constexpr std::size_t kMost = 4096;
   constexpr std::size_t kFewest = 16;
-  const Fd opened = HA_TRY(Fd::open(file, O_RDONLY | O_NONBLOCK));
+  auto opened = Fd::open(file, O_RDONLY | O_NONBLOCK);
+  if (!opened) return std::move(opened).error().advise("another file with --token-file");
   struct stat status {};
-  if (::fstat(opened.get(), &status) != 0) return os_error(file, errno);
+  if (::fstat(opened->get(), &status) != 0) return os_error(file, errno);
   if (!S_ISREG(status.st_mode)) return Error{ErrorKind::Usage, file + " is not a file"};
   if ((status.st_mode & 077) != 0) {
     return Error{ErrorKind::Usage, file + ": others may read the token"}.advise("chmod 600 " +
                                                                                 file);
   }
-  std::string token = HA_TRY(read_all(opened, kMost));
+  std::string token = HA_TRY(read_all(*opened, kMost));
   token.resize(std::min(token.find_first_of("\r\n"), token.size()));
   if (token.size() >= kFewest) return token;
   return Error{ErrorKind::Usage,

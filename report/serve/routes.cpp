@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <strings.h>
 
 #include "report/text/terminal_text.h"
 
@@ -40,14 +41,20 @@ std::string decoded_base64(std::string_view text) {
   return bytes;
 }
 
+// The name of a scheme is the same in capitals, as HTTP has it.
+bool is_scheme(std::string_view given, std::string_view name) {
+  return given.size() == name.size() && ::strncasecmp(given.data(), name.data(), name.size()) == 0;
+}
+
 // The token of "Bearer TOKEN", or the password of "Basic …", which programs make of
 // http://USER:TOKEN@HOST/.
 std::string given_token(std::string_view authorization) {
-  constexpr std::string_view kBearer = "Bearer ";
-  constexpr std::string_view kBasic = "Basic ";
-  if (authorization.starts_with(kBearer)) return std::string(authorization.substr(kBearer.size()));
-  if (!authorization.starts_with(kBasic)) return {};
-  const std::string pair = decoded_base64(authorization.substr(kBasic.size()));
+  const std::size_t space = std::min(authorization.find(' '), authorization.size());
+  const std::string_view scheme = authorization.substr(0, space);
+  const std::string_view rest = authorization.substr(std::min(space + 1, authorization.size()));
+  if (is_scheme(scheme, "bearer")) return std::string(rest);
+  if (!is_scheme(scheme, "basic")) return {};
+  const std::string pair = decoded_base64(rest);
   const std::size_t colon = pair.find(':');
   return colon == std::string::npos ? std::string() : pair.substr(colon + 1);
 }

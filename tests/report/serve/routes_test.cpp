@@ -127,6 +127,15 @@ TEST_CASE("strangers are refused") {
   CHECK(status_of(refuse_stranger(request, closed)) == 401);
   request.authorization = "Basic cHByb2Y6MDEyMzQ1Njc4OWFiY2RlZg==";  // pprof:TOKEN
   CHECK(status_of(refuse_stranger(request, closed)) == 200);
+  for (const char* same : {"bearer 0123456789abcdef", "BEARER 0123456789abcdef"}) {
+    request.authorization = same;
+    CHECK(status_of(refuse_stranger(request, closed)) == 200);
+  }
+  for (const char* refused :
+       {"Bearer", "Bearer ", "Bearers 0123456789abcdef", "0123456789abcdef"}) {
+    request.authorization = refused;
+    CHECK(status_of(refuse_stranger(request, closed)) == 401);
+  }
 }
 
 TEST_CASE("a page of another site cannot make a browser stop a process") {
