@@ -36,8 +36,10 @@ std::optional<std::uint64_t> far_from(std::uint64_t median, std::vector<std::uin
 // much.
 void judge(const std::vector<MergedSnapshot>& snapshots, MergedRow& row) {
   std::vector<std::uint64_t> values(snapshots.size());
+  std::vector<bool> has_cell(snapshots.size());
   for (const MergedCell& cell : row.cells) {
     values[cell.snapshot] = cell.bytes;
+    has_cell[cell.snapshot] = true;
     row.objects += cell.objects;
     row.bytes += cell.bytes;
     row.most_bytes = std::max(row.most_bytes, cell.bytes);
@@ -55,7 +57,7 @@ void judge(const std::vector<MergedSnapshot>& snapshots, MergedRow& row) {
   }
   if (row.median_bytes <= *limit) return;
   for (std::uint32_t i = 0; i < snapshots.size(); ++i) {
-    if (snapshots[i].is_read && values[i] == 0) row.cells.push_back({i, true, 0, 0});
+    if (snapshots[i].is_read && !has_cell[i]) row.cells.push_back({i, true, 0, 0});
   }
 }
 

@@ -19,6 +19,7 @@
 #include "report/format/write/columns.h"
 #include "report/format/write/merge_formats.h"
 #include "report/short_names.h"
+#include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -153,9 +154,9 @@ std::string format_merge_table(const MergedTable& table, const TextStyle& style)
   grid.add_total(grid_of(kColumns, report, total), "all types" + far_text(report, table.total));
   std::string out = table_of(grid, style);
   if (table.left_out_rows != 0) out += fmt::format("{} more types\n", table.left_out_rows);
-  out += fmt::format(
-      "{} snapshots; far: 5 times the usual distance from the median, half of it, and 64 KiB\n",
-      table.snapshots.size());
+  out +=
+      fmt::format("{}; far: 5 times the usual distance from the median, half of it, and 64 KiB\n",
+                  counted(table.snapshots.size(), "snapshot"));
   return out + notes_of(table);
 }
 

@@ -84,6 +84,22 @@ TEST_CASE("a snapshot that was not read counts as nothing, not as zero") {
   CHECK(table.snapshots.back().reason == "line 3: not a record");
 }
 
+TEST_CASE("a snapshot without any object is far once in the total") {
+  Merge merge;
+  for (int i = 0; i < 4; ++i) add(merge, 10);
+  MergedSnapshot empty;
+  empty.source = "cut";
+  merge.add(std::move(empty), {});
+  const MergedTable table = std::move(merge).finish({});
+  Names names;
+  for (const MergedCell& cell : table.total.cells) {
+    if (cell.is_far) names.push_back(table.snapshots[cell.snapshot].source);
+  }
+  CHECK(names == Names{"cut"});
+  CHECK(table.total.cells.size() == 5);
+  CHECK(far(table) == Names{"cut"});
+}
+
 TEST_CASE("the rows of a merged table are chosen and sorted; its total is of all") {
   snapshot::RowChoice choice;
   choice.sort = snapshot::SortBy::Name;
