@@ -183,8 +183,10 @@ class Keeper {
     }
   }
 
-  void end_front() const {
+  // Its end is seen by reap, which lets another one start.
+  void end_front() {
     if (front_ > 0) ::kill(front_, SIGKILL);
+    wire_.reset();
   }
 
   void take_asks() {
@@ -234,7 +236,6 @@ class Keeper {
   void end_all() {
     end_front();
     front_ = -1;
-    wire_.reset();
     for (const Running& running : running_) ::kill(running.pid(), SIGTERM);
     const auto until = Clock::now() + kForRuns;
     while (!running_.empty() && Clock::now() < until) {
