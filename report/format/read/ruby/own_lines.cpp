@@ -29,8 +29,28 @@ std::uint16_t key_of(Tables& tables, std::string_view name) {
   return tables.key(name);
 }
 
+constexpr std::string_view kFields = "IMEMO fields";
+
+bool is_of_fields(const Tables& tables, const snapshot::Object& object) {
+  return tables.kinds[tables.types[object.type].kind] == kFields;
+}
+
 bool is_before(const OwnName& a, const OwnName& b) {
   return std::tie(a.address, a.to) < std::tie(b.address, b.to);
+}
+
+// The addresses of the objects that hold the instance variables of others, ascending: since 4.0
+// those of classes, and of objects with many.
+std::vector<std::uint64_t> objects_of_fields(const RubyPieces& pieces) {
+  std::vector<std::uint64_t> found;
+  for (const RubyPiece& piece : pieces.all) {
+    if (piece.tables == nullptr || piece.edges.empty()) continue;
+    for (const snapshot::Object& object : piece.objects) {
+      if (is_of_fields(*piece.tables, object)) found.push_back(object.address);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 class Namer {
@@ -41,18 +61,25 @@ class Namer {
       piece.own_names = {};
     }
     std::stable_sort(names_.begin(), names_.end(), is_before);
+    if (!names_.empty()) fields_ = objects_of_fields(pieces_);
   }
 
   void run() {
     if (names_.empty()) return;
-    for (RubyPiece& piece : pieces_.all) {
-      if (piece.tables == nullptr) continue;
-      name_edges(piece, tables_of(pieces_, piece));
-      name_roots(piece);
-    }
+    for (RubyPiece& piece : pieces_.all) name_roots(piece);
+    name_all();
+    names_ = std::exchange(of_fields_, {});
+    std::stable_sort(names_.begin(), names_.end(), is_before);
+    if (!names_.empty()) name_all();
   }
 
  private:
+  void name_all() {
+    for (RubyPiece& piece : pieces_.all) {
+      if (piece.tables != nullptr) name_edges(piece, tables_of(pieces_, piece));
+    }
+  }
+
   void name_edges(RubyPiece& piece, Tables& tables) {
     std::uint32_t first = 0;
     for (std::size_t i = 0; i < piece.objects.size() && !piece.edges.empty(); ++i) {
@@ -68,20 +95,27 @@ class Namer {
     }
   }
 
-  // `names` are sorted by what they reference. Each names the first such edge without a name.
-  static void name_edges_of(RubyPiece& piece,
-                            Tables& tables,
-                            std::size_t object,
-                            std::pair<std::uint32_t, std::uint32_t> edges,
-                            std::span<const OwnName> names) {
-    const Identity& identity = tables.types[piece.objects[object].type];
+  // `names` are sorted by what they reference. Each names the first such edge without a name. If
+  // the object's variables are in an object of their own, that one has the edges of all other
+  // names.
+  void name_edges_of(RubyPiece& piece,
+                     Tables& tables,
+                     std::size_t object,
+                     std::pair<std::uint32_t, std::uint32_t> edges,
+                     std::span<const OwnName> names) {
+    if (names.empty()) return;
+    const std::uint64_t holder = name_holder(piece, tables, edges);
+    const auto move_to_holder = [&](const OwnName& name) {
+      if (holder != 0) of_fields_.push_back({holder, name.to, name.text});
+    };
+    const std::string& kind = tables.kinds[tables.types[piece.objects[object].type].kind];
     // Other kinds of objects with instance variables have other references too.
-    const bool is_object = tables.kinds[identity.kind] == "OBJECT";
+    const bool are_variables = holder == 0 && (kind == "OBJECT" || kind == kFields);
     while (!names.empty() && names.front().to == 0) {
-      if (is_object) name_variables(piece, tables, edges, names.front().text);
+      if (are_variables) name_variables(piece, tables, edges, names.front().text);
+      move_to_holder(names.front());
       names = names.subspan(1);
     }
-    if (names.empty()) return;
     std::vector<std::pair<std::uint64_t, std::uint32_t>> unnamed;
     for (std::uint32_t e = edges.first; e < edges.second; ++e) {
       const std::uint64_t to = piece.edges[e].to;
@@ -91,9 +125,26 @@ class Namer {
     auto edge = unnamed.begin();
     for (const OwnName& name : names) {
       while (edge != unnamed.end() && edge->first < name.to) ++edge;
-      if (edge == unnamed.end()) return;
-      if (edge->first == name.to) piece.edges[(edge++)->second].key = key_of(tables, name.text);
+      if (edge != unnamed.end() && edge->first == name.to) {
+        piece.edges[(edge++)->second].key = key_of(tables, name.text);
+      } else {
+        move_to_holder(name);
+      }
     }
+  }
+
+  // The object that holds the variables of the one with these edges; 0: there is none.
+  std::uint64_t name_holder(RubyPiece& piece,
+                            Tables& tables,
+                            std::pair<std::uint32_t, std::uint32_t> edges) const {
+    for (std::uint32_t e = edges.first; e < edges.second; ++e) {
+      PackedEdge& edge = piece.edges[e];
+      if (edge.key != PackedEdge::kReference) continue;
+      if (!std::binary_search(fields_.begin(), fields_.end(), std::uint64_t{edge.to})) continue;
+      edge.key = tables.key("fields");
+      return edge.to;
+    }
+    return 0;
   }
 
   static void name_variables(RubyPiece& piece,
@@ -128,6 +179,8 @@ class Namer {
 
   RubyPieces& pieces_;
   std::vector<OwnName> names_;
+  std::vector<std::uint64_t> fields_;  // objects that hold the variables of others
+  std::vector<OwnName> of_fields_;     // names of their edges
 };
 
 // Gives the fields' values to their objects.

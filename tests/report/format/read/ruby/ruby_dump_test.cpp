@@ -253,6 +253,37 @@ TEST_CASE("a dump by our own code names constants, variables and globals, and le
   CHECK(!cut->complete);
 }
 
+TEST_CASE("variables that Ruby keeps in an object of their own have their names there") {
+  DumpOptions options;
+  options.own_file = "ours";
+  const Snapshot snapshot =
+      whole(std::string(kClasses) +
+                R"({"type":"CONST","address":"0x7f0028","class":"0x7f0110","name":"ALL"}
+{"type":"CONST","address":"0x7f0028","class":"0x7f0118","name":"@cache"}
+{"type":"CONST","address":"0x7f0030","class":"0x7f0118","name":"@@cache"}
+{"type":"IVARS","address":"0x7f0100","name":"@only"}
+{"type":"IVARS","address":"0x7f0108","name":"@title @body"}
+{"address":"0x7f0030", "type":"CLASS", "class":"0x7f0010", "name":"Other", "references":["0x7f0020", "0x7f0120", "0x7f0110"], "memsize":100}
+{"address":"0x7f0100", "type":"OBJECT", "class":"0x7f0028", "references":["0x7f0128"], "memsize":40}
+{"address":"0x7f0108", "type":"OBJECT", "class":"0x7f0028", "references":["0x7f0130"], "memsize":40}
+{"address":"0x7f0110", "type":"ARRAY", "length":2, "references":["0x7f0100"], "memsize":40}
+{"address":"0x7f0118", "type":"HASH", "class":"0x7f0020", "references":[], "memsize":40}
+{"address":"0x7f0120", "type":"IMEMO", "class":"0x7f0030", "imemo_type":"fields", "references":["0x7f0110", "0x7f0118"], "memsize":40}
+{"address":"0x7f0128", "type":"IMEMO", "class":"0x7f0100", "imemo_type":"fields", "references":["0x7f0118"], "memsize":40}
+{"address":"0x7f0130", "type":"IMEMO", "class":"0x7f0108", "imemo_type":"fields", "references":["0x7f0118"], "memsize":40}
+{"type":"END"}
+)",
+            options);
+  CHECK(edges(snapshot, 0x7f0030) ==
+        "class → 0x7f0010, references[0] → 0x7f0020, "
+        "fields → 0x7f0120, references[2] → 0x7f0110");
+  CHECK(edges(snapshot, 0x7f0120) == "references[0] → 0x7f0110, @@cache → 0x7f0118");
+  CHECK(edges(snapshot, 0x7f0100) == "class → 0x7f0028, fields → 0x7f0128");
+  CHECK(edges(snapshot, 0x7f0128) == "@only → 0x7f0118");
+  // One of the two is no reference, and nothing says which.
+  CHECK(edges(snapshot, 0x7f0130) == "references[0] → 0x7f0118");
+}
+
 TEST_CASE("the table of our own tracing is left out, and that of the program's is not") {
   DumpOptions options;
   options.own_file = "ours";
