@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
+#include <set>
+#include <utility>
 
 namespace heapattach::ruby {
 
@@ -85,14 +88,27 @@ void fit_marks(const Values& values, const std::vector<Anchor>& anchors, Layout&
   page.bytes = static_cast<std::uint16_t>(page.marks != 0 ? page.marks + bitmap : kRecordBytes);
 }
 
+// The first slot of a page; 0 if it is empty: since 3.4 such a page is kept without one.
 std::optional<std::uint64_t> start_of_page(const Values& values,
                                            const Layout& layout,
                                            std::uint64_t record) {
   if (!is_reference(record)) return std::nullopt;
   const auto start = values.word(record + layout.page.start);
-  if (!start || !is_reference(*start)) return std::nullopt;
+  if (!start || *start == 0) return start;
+  if (!is_reference(*start)) return std::nullopt;
   const std::uint64_t page = *start / layout.page_bytes * layout.page_bytes;
   return values.word(page) == record ? start : std::nullopt;
+}
+
+bool are_in_order(const Values& values,
+                  const Layout& layout,
+                  std::span<const std::uint64_t> records) {
+  std::uint64_t last = 0;
+  return std::all_of(records.begin(), records.end(), [&](std::uint64_t record) {
+    const auto start = start_of_page(values, layout, record);
+    if (!start || *start == 0) return start.has_value();
+    return std::exchange(last, *start) < *start;
+  });
 }
 
 // Whether `count` records of pages in ascending order are at `entries`, with all `wanted` ones.
@@ -101,18 +117,19 @@ bool are_pages(const Values& values,
                std::uint64_t entries,
                std::uint64_t count,
                std::span<const std::uint64_t> wanted) {
+  constexpr std::size_t kTried = 8;
   if (count < 2 || count > kMostPages) return false;
   const auto first = values.word(entries);
-  const auto second = values.word(entries + 8);
   const auto last = values.word(entries + (count - 1) * 8);
-  if (!first || !second || !last) return false;
-  const auto start = start_of_page(values, layout, *first);
-  const auto next = start_of_page(values, layout, *second);
-  if (!start || !next || *start >= *next || !start_of_page(values, layout, *last)) return false;
+  if (!first || !last || !are_in_order(values, layout, {{*first, *last}})) return false;
   const auto all = values.words_in({RemoteAddr{entries}, count * 8});
-  return std::all_of(wanted.begin(), wanted.end(), [&](std::uint64_t record) {
-    return std::find(all.begin(), all.end(), record) != all.end();
+  std::vector<std::uint64_t> known;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(known), [&](std::uint64_t record) {
+    return std::find(wanted.begin(), wanted.end(), record) != wanted.end();
   });
+  return known.size() == std::set(wanted.begin(), wanted.end()).size() &&
+         are_in_order(values, layout, known) &&
+         are_in_order(values, layout, std::span(all).first(std::min(all.size(), kTried)));
 }
 
 std::optional<ListPlace> list_at(const Values& values,

@@ -101,12 +101,24 @@ class Lister {
     if (!HA_TRY(memory_.copy_all(copies, limits_)).empty()) {
       return out_of_order(machine_, "a page's record cannot be read");
     }
-    for (const Copy& copy : copies) {
-      auto page = page_of(copy.into);
+    std::vector<std::uint64_t> used;
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      if (is_empty(copies[i].into)) continue;
+      auto page = page_of(copies[i].into);
       if (!page) return out_of_order(machine_, "a page's record is invalid");
       list_.pages.push_back(std::move(*page));
+      used.push_back(list_.records[i]);
     }
+    if (used.empty()) return out_of_order(machine_, "it has no page");
+    list_.records = std::move(used);
     return {};
+  }
+
+  // Since 3.4, a page without objects is kept for later, and a new one begins so.
+  [[nodiscard]] bool is_empty(std::span<const std::byte> record) const {
+    const auto& form = layout_.page;
+    return read_from<std::uint64_t>(record, form.start) == 0 &&
+           read_from<std::int16_t>(record, form.slots) == 0;
   }
 
   // Returns nothing if the record is not valid.

@@ -28,6 +28,7 @@ constexpr std::array<std::pair<const char*, const char*>, 7> kCoreClasses{
      {"rb_mKernel", "Kernel"},
      {"rb_cThread", "Thread"}}};
 
+constexpr int kMostTries = 5;  // to read a list that Ruby may be changing
 constexpr int kMostAncestors = 4096;
 constexpr std::uint64_t kNamesTogether = 512;  // ID_ENTRY_UNIT
 constexpr std::uint64_t kMostNames = std::uint64_t{1} << 28;
@@ -124,7 +125,6 @@ class Finder {
     if (!fit_pages(values_, classes_, *layout_))
       return wrong("the pages of its core classes do not fit");
     // Ruby may be growing the list of pages at this moment.
-    constexpr int kMostTries = 5;
     std::optional<ListPlace> list;
     for (int tries = 0; tries < kMostTries && !list; ++tries) {
       list = find_page_list(values_, *layout_, classes_);
@@ -151,26 +151,43 @@ class Finder {
     return true;
   }
 
-  // Some code objects, from the pages of the core classes and those after them.
+  // Some code objects. Ruby loads its own early, so they are near the core classes, wherever in the
+  // list these are: later pages may have lower addresses.
   [[nodiscard]] std::vector<Value> some_code() const {
     constexpr std::size_t kEnough = 60;
     constexpr std::size_t kMostPages = 400;
-    constexpr unsigned kCode = 7;
     std::vector<Value> found;
-    const auto list = list_pages(machine_, values_.memory(), {});
-    if (!list) return found;
-    for (std::size_t i = 0; i < std::min(list->pages.size(), kMostPages); ++i) {
-      const HeapPage& page = list->pages[i];
-      const std::uint64_t bytes = std::uint64_t{page.slots} * page.slot_bytes;
-      const auto words = values_.words_in({page.start, bytes});
-      for (std::uint64_t at = 0; at < bytes && found.size() < kEnough; at += page.slot_bytes) {
-        const std::uint64_t flags = words[at / 8];
-        const bool is_code = (flags & 0x1f) == static_cast<unsigned>(Kind::Imemo) &&
-                             (flags >> 12 & 0xf) == kCode && is_reference(words[at / 8 + 2]);
-        if (is_code) found.push_back(page.start.value + at);
-      }
+    const std::vector<HeapPage> pages = pages_now();
+    const auto before = std::partition_point(pages.begin(), pages.end(), [&](const HeapPage& page) {
+      return page.start.value <= classes_.front();
+    });
+    const auto middle = static_cast<std::size_t>(before - pages.begin());
+    for (std::size_t i = 0; i < kMostPages && found.size() < kEnough; ++i) {
+      if (middle + i < pages.size()) add_code(pages[middle + i], found);
+      if (i < middle) add_code(pages[middle - i - 1], found);
     }
     return found;
+  }
+
+  // Nothing if Ruby changes the list each time.
+  [[nodiscard]] std::vector<HeapPage> pages_now() const {
+    for (int tries = 0; tries < kMostTries; ++tries) {
+      auto list = list_pages(machine_, values_.memory(), {});
+      if (list) return std::move(list->pages);
+    }
+    return {};
+  }
+
+  void add_code(const HeapPage& page, std::vector<Value>& found) const {
+    constexpr unsigned kCode = 7;
+    const std::uint64_t bytes = std::uint64_t{page.slots} * page.slot_bytes;
+    const auto words = values_.words_in({page.start, bytes});
+    for (std::uint64_t at = 0; at < bytes && at / 8 + 2 < words.size(); at += page.slot_bytes) {
+      const std::uint64_t flags = words[at / 8];
+      const bool is_code = (flags & 0x1f) == static_cast<unsigned>(Kind::Imemo) &&
+                           (flags >> 12 & 0xf) == kCode && is_reference(words[at / 8 + 2]);
+      if (is_code) found.push_back(page.start.value + at);
+    }
   }
 
   // Finds the only variable of Object that is the text "Object", in releases that keep it there.

@@ -92,6 +92,24 @@ TEST_CASE("the pages of Ruby's heap are found wherever a release has their parts
   }
 }
 
+TEST_CASE("the list of pages is found although pages at its ends and between are empty") {
+  Pages pages({65536, 40, 0, true});
+  pages.put(Pages::kList, 5);
+  pages.put(Pages::kList + 8, 8);
+  std::uint64_t entry = Pages::kList + 16;
+  for (const std::uint64_t page : {5, 0, 6, 1, 7}) {
+    pages.put(entry, Pages::record(page));
+    entry += 8;
+  }
+  ruby::Layout layout = *ruby::layout_of("3.3.8");
+  const ruby::Values values(pages.memory, layout.values);
+  REQUIRE(ruby::fit_pages(values, pages.objects, layout));
+  CHECK(ruby::find_page_list(values, layout, pages.objects));
+  pages.put(Pages::kList + 24, Pages::record(1));
+  pages.put(Pages::kList + 40, Pages::record(0));
+  CHECK_FALSE(ruby::find_page_list(values, layout, pages.objects));
+}
+
 TEST_CASE("memory that only resembles the pages of Ruby's heap is not taken for them") {
   Pages pages({65536, 40, 0, true});
   ruby::Layout layout = *ruby::layout_of("3.3.8");

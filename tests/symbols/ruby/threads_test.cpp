@@ -332,6 +332,21 @@ TEST_CASE("what waits to be swept is left out of a copied heap of Ruby's") {
   CHECK(objects_of(*heap_of(ruby), "Blog::Session") == 0);
 }
 
+TEST_CASE("a page of Ruby's heap that is kept without objects has none") {
+  FakeRuby ruby(release());
+  const ruby::Layout& form = *ruby.machine.layout;
+  const std::uint64_t objects = objects_of(*heap_of(ruby), "Blog::Session");
+  CHECK(objects > 0);
+  const std::uint64_t list = ruby.word(ruby.machine.objspace + form.objspace.sorted);
+  const std::uint64_t first = list + (form.objspace.list_has_count ? 16 : 0);
+  ruby.put(first + 8, ruby.page_record);
+  ruby.put(first, ruby.machine.objspace + 200);  // zeros
+  ruby.put(ruby.machine.objspace + form.objspace.pages, 2);
+  CHECK(objects_of(*heap_of(ruby), "Blog::Session") == objects);
+  ruby.put(ruby.machine.objspace + form.objspace.pages, 1);
+  CHECK(heap_of(ruby).error().kind == ErrorKind::Malformed);
+}
+
 TEST_CASE("a heap of Ruby's that is not in order is an error") {
   const std::string version = release();
   const auto kind_of = [](const FakeRuby& ruby) { return heap_of(ruby).error().kind; };
