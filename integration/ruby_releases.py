@@ -9,8 +9,9 @@ debootstrap, as root:
   debootstrap --variant=minbase --include=ruby trixie ROOT http://deb.debian.org/debian
 
 For each, prints what was compared with what the program says of itself: the counts in each state, by
-a copy or from outside; the path to a leak from outside; what --find finds; and the frames of
---stacks. ROUNDS (3) is how often each state is tried. Fails if anything differs. With STATES, tries
+a copy or from outside; the path to a leak from outside; what --find finds; the frames of 100
+threads; whether --suspects names the leak of a web application under load, and how long its visitors
+wait meanwhile. ROUNDS (3) is how often each state and the application are tried. Fails if anything differs. With STATES, tries
 only these.
 """
 
@@ -25,7 +26,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATES = os.environ.get(
     "STATES", "sleep computing churning io deadlock stopped native collecting ractor "
-    "busy busy_thread mutex server allocating").split()
+    "busy busy_thread mutex server allocating emptied").split()
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 
 
@@ -88,7 +89,8 @@ def count_in(tool, ruby, state):
             os.kill(program.process.pid, signal.SIGSTOP)
         for _ in range(ROUNDS):
             begin = time.monotonic()
-            run = program.run(tool, "--count", "-f", "json")
+            how_read = ["--snapshot", "freeze"] if state == "emptied" else []
+            run = program.run(tool, "--count", "-f", "json", *how_read)
             longest = max(longest, time.monotonic() - begin)
             if run.returncode not in (0, 7):
                 how.append("none")
@@ -100,6 +102,8 @@ def count_in(tool, ruby, state):
                 seen = rows.get(name, {"objects": 0})["objects"]
                 if seen != count:
                     wrong.append(f"{state}: {name} {seen}, not {count} ({how[-1]})")
+        if state == "emptied" and "work\n" not in program.run(tool, "--stacks").stdout:
+            wrong.append("emptied: no frames")
         if program.process.poll() is not None:
             wrong.append(f"{state}: the program ended")
     words = ", ".join(f"{how.count(one)} {one}" for one in ("copy", "outside", "none") if one in how)
@@ -207,7 +211,7 @@ def plain(label):
 
 
 def stacks(tool, ruby):
-    with Program(ruby, "ruby_stacks.rb") as program:
+    with Program(ruby, "ruby_stacks.rb", "8") as program:
         run = program.run(tool, "--stacks", "-f", "json")
         if run.returncode != 0:
             return "failed", [f"status {run.returncode}: {run.stderr.strip()}"]
@@ -224,6 +228,33 @@ def stacks(tool, ruby):
         return f"{len(seen)} threads", wrong
 
 
+def shop(tool, ruby):
+    """Whether a server's leak is the first suspect, and its slowest answers with and without."""
+    wrong, without, beside, took = [], [], [], []
+    with Program(ruby, "ruby_shop.rb") as program:
+        def slowest():
+            program.process.stdin.write("\n")
+            program.process.stdin.flush()
+            done = dict(word.split("=") for word in program.process.stdout.readline().split())
+            if done["failed"] != "0":
+                wrong.append(f"{done['failed']} requests failed")
+            return int(done["slowest"])
+
+        slowest()
+        for _ in range(ROUNDS):
+            begin = time.monotonic()
+            run = program.run(tool, "--suspects")
+            took.append(time.monotonic() - begin)
+            beside.append(slowest())
+            time.sleep(took[-1])
+            without.append(slowest())
+            first = run.stdout.split("\n2. ")[0]
+            if run.returncode not in (0, 7) or "@trail" not in first or "Audit::Entry" not in first:
+                wrong.append(f"status {run.returncode}: {first} {run.stderr}")
+    return (f"{ROUNDS} reports of {max(took):.1f} s at most; the slowest answer in each, in ms: "
+            f"{beside}, and in as long a time without: {without}"), wrong
+
+
 def main():
     tool, paths = sys.argv[1], sys.argv[2:]
     failed = False
@@ -232,7 +263,7 @@ def main():
         version = ruby.version()
         found = [(state, count_in(tool, ruby, state)) for state in STATES]
         found += [("from outside", outside(tool, ruby)), ("leak", leak(tool, ruby)),
-                  ("--find", find(tool, ruby)), ("--stacks", stacks(tool, ruby))]
+                  ("--find", find(tool, ruby)), ("--stacks", stacks(tool, ruby)), ("a shop", shop(tool, ruby))]
         for what, (words, wrong) in found:
             print(f"Ruby {version}: {what}: {words}{' WRONG' if wrong else ''}", flush=True)
             for one in wrong:

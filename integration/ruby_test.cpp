@@ -185,6 +185,19 @@ TEST_CASE("a Ruby process is counted by a copy of it, whatever it does") {
   }
 }
 
+TEST_CASE("a Ruby process that has freed nearly all its objects is read, with its frames") {
+  if (is_missing()) return;
+  RubyProgram program("ruby_states.rb", "emptied");
+  const std::string pid = fmt::format("{}", program.pid());
+  const auto rows = rows_of(count_run(pid, {"--snapshot", "freeze"}), 7);
+  for (const std::string type : {"Session", "Cart", "Pair", "unnamed"}) {
+    CHECK_MESSAGE(count_in(rows, type) == program.count(type), type);
+  }
+  const ToolRun stacks = run_tool({"--stacks", pid});
+  CHECK_MESSAGE(stacks.status == 0, stacks.errors);
+  CHECK_MESSAGE(stacks.output.find("in work\n") != std::string::npos, stacks.output);
+}
+
 TEST_CASE("the path to a Ruby object in a process is reported, and so is the version") {
   if (is_missing()) return;
   RubyProgram program("ruby_states.rb", "sleep");

@@ -31,7 +31,7 @@ $rounds = 0
 
 def work(state)
   case state
-  when "sleep" then sleep
+  when "sleep", "emptied" then sleep
   when "busy" then loop { $rounds += 1 }
   when "busy_thread"
     Thread.new { loop { $rounds += 1 } }
@@ -148,6 +148,10 @@ end
 
 rate
 counts = {}
+if ARGV.fetch(0) == "emptied"  # of nearly all that it had
+  2.times { Array.new(400_000) { |number| "text #{number}" } }
+  3.times { GC.start }
+end
 GC.start
 [Session, Cart, Pair].each { |one| counts[one.name] = ObjectSpace.each_object(one).count }
 counts["unnamed"] = ObjectSpace.each_object(anonymous).count
