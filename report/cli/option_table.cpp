@@ -161,8 +161,8 @@ const std::array kOptions{
               .argument = "FILE",
               .group = Group::Output,
               .help = "write to FILE (mode 0600); %p stands for the pid, %h for the host, %t for "
-                      "the time; the extension selects the format; a .html or .csv without %p has "
-                      "the reports on several processes",
+                      "the time; the extension selects the format; a .html or .csv without %p "
+                      "contains the reports on all processes",
               .read = set<text, &Options::output>,
               .reports = kWithOutput,
               .offers = "@file"},
@@ -305,8 +305,8 @@ const std::array kOptions{
               .argument = "EXPR",
               .group = Group::Rows,
               .help =
-                  "wait until EXPR is true, then save a snapshot and a diagnosis in the "
-                  "directory of -o: 'rss > 75%', 'memory > 90%', 'threads > 500', "
+                  "wait until EXPR is true, then save a snapshot and a diagnosis in the directory "
+                  "given with -o: 'rss > 75%', 'memory > 90%', 'threads > 500', "
                   "'growth(rss) > 100M' (per minute), 'stuck', or a condition of --fail-if; may "
                   "be repeated",
               .read = add<parse_when, &Options::when, &Whens::conditions>,
@@ -315,14 +315,15 @@ const std::array kOptions{
     OptionRow{.name = "cooldown",
               .argument = "TIME",
               .group = Group::Rows,
-              .help = "with --when, save nothing of the same process for TIME (default 5m)",
+              .help = "with --when, wait TIME after each capture of a process (default 5m)",
               .read = set<read_interval, &Options::when, &Whens::cooldown>,
               .reports = Reports{Report::Watch}},
     OptionRow{.name = "hook",
               .argument = "COMMAND",
               .group = Group::Rows,
-              .help = "with --when, run COMMAND in a shell after each capture, with the names of "
-                      "the snapshot ($1), of the diagnosis ($2) and the pid ($3)",
+              .help =
+                  "with --when, run COMMAND in a shell after each capture; $1 is the file of the "
+                  "snapshot, $2 that of the diagnosis, $3 the pid",
               .read = set<text, &Options::when, &Whens::hook>,
               .reports = Reports{Report::Watch}},
 
@@ -528,16 +529,18 @@ const std::array kOptions{
     OptionRow{.name = "listen",
               .argument = "ADDRESS",
               .group = Group::Serve,
-              .help = "where to listen: HOST:PORT with a numeric HOST (default 127.0.0.1:9748), or "
-                      "the path of a Unix socket; other machines can only reach it with "
-                      "--token-file",
+              .help =
+                  "listen on HOST:PORT with a numeric HOST (default 127.0.0.1:9748), or on a Unix "
+                  "socket with this path; an address that other machines can reach needs "
+                  "--token-file",
               .read = set<text, &Options::serve, &Serve::listen>,
               .reports = Reports{Report::Serve}},
     OptionRow{
         .name = "token-file",
         .argument = "FILE",
         .group = Group::Serve,
-        .help = "answer only requests that have the token in FILE, which nobody else may read",
+        .help = "answer only requests that contain the token in FILE, at least 16 characters that "
+                "nobody else may read (chmod 600)",
         .read = set<text, &Options::serve, &Serve::token_file>,
         .reports = Reports{Report::Serve},
         .offers = "@file"},
@@ -549,15 +552,17 @@ const std::array kOptions{
               .reports = Reports{Report::Serve}},
     OptionRow{.name = "allow-trace",
               .group = Group::Serve,
-              .help = "answer /debug/pprof/allocs, too: code in the process records for up to a "
-                      "minute what allocates; see --trace",
+              .help =
+                  "also answer /debug/pprof/allocs: code in the process records for up to a minute "
+                  "what allocates, as with --trace",
               .read = turn_on<&Options::serve, &Serve::allow_trace>,
               .reports = Reports{Report::Serve}},
     OptionRow{.name = "max-bytes",
               .argument = "N",
               .group = Group::Serve,
-              .help = "write no report of more than N bytes (k, M, G; default 1G); with --when, "
-                      "keep no more than N bytes in all (default 2G)",
+              .help =
+                  "write no report larger than N bytes (k, M, G; default 1G); with --when, keep at "
+                  "most N bytes of captures in all (default 2G)",
               .read = set<parse_size, &Options::most_bytes>,
               .reports = Reports{Report::Serve, Report::Watch}},
 
@@ -619,9 +624,10 @@ const std::array kOptions{
               .letter = 'h',
               .argument = "[NAME|all]",
               .help = "show a summary, the help for one report, or all help"},
-    OptionRow{.name = "version",
-              .letter = 'V',
-              .help = "print the version; with --json, also what this release can do"},
+    OptionRow{
+        .name = "version",
+        .letter = 'V',
+        .help = "print the version; with --json, also the reports and formats of this release"},
 };
 
 }  // namespace

@@ -112,29 +112,31 @@ const std::array kReports{
     ReportRow{.report = Report::Merge,
               .name = "merge",
               .source = "SOURCE...",
-              .help = "one table of the types in many snapshots, and which are far from the rest",
-              .more = "The median of all snapshots shows what is usual. Reads one snapshot after "
-                      "the other; --timeout applies to all of them. -f perfetto is a timeline of "
-                      "them, with all objects.",
+              .help = "one table of the types in many snapshots, with the outliers",
+              .more = "Shows the median of each type, and which snapshots are far from it. Reads "
+                      "one snapshot at a time; --timeout limits all of them together. -f perfetto "
+                      "writes a timeline of the whole heaps.",
               .examples = {"merge --top 20 web-*.jsonl.gz", "merge -o all.csv web-*.jsonl.gz"},
               .written = "this table is",
               .writers = writes<&Format::merged, &Format::is_series>,
               .answer = run_merge},
-    ReportRow{.report = Report::Watch,
-              .name = "watch",
-              .argument = "INTERVAL",
-              .source = "PID",
-              .help = "types that grew in every round",
-              .more =
-                  "INTERVAL is in seconds unless it has a unit: 500ms, 10s, 5m, 1h. --when needs "
-                  "one. The subcommand uses 10s by default.",
-              .examples = {"watch 4711", "watch 1m --rounds 10 4711"},
-              .written = "this report is",
-              .writers = writes<&Format::growth, &Format::latest_counts>,
-              .read = set<read_interval, &Options::interval>,
-              .answer = run_watch,
-              .needs = Needs::Process,
-              .is_of_one_process = true},
+    ReportRow{
+        .report = Report::Watch,
+        .name = "watch",
+        .argument = "INTERVAL",
+        .source = "PID",
+        .help = "types that grew in every round",
+        .more = "INTERVAL is in seconds unless it has a unit: 500ms, 10s, 5m, 1h. The subcommand "
+                "uses 10s by default. With --when, saves a snapshot and a diagnosis when a "
+                "condition is true, and again after --cooldown if it still is; INTERVAL is then "
+                "250ms by default, and needs a unit.",
+        .examples = {"watch 1m --rounds 10 4711", "watch --when 'memory > 85%' -o dumps 4711"},
+        .written = "this report is",
+        .writers = writes<&Format::growth, &Format::latest_counts>,
+        .read = set<read_interval, &Options::interval>,
+        .answer = run_watch,
+        .needs = Needs::Process,
+        .is_of_one_process = true},
     ReportRow{.report = Report::Snapshot,
               .name = "snapshot",
               .option = "-",
@@ -201,22 +203,23 @@ const std::array kReports{
               .source = "PID...",
               .help = "reports over HTTP, for Prometheus, profilers and people",
               .more =
-                  "Answers /metrics, /diagnose, /stacks, /snapshot, /debug/pprof/heap, and / with "
-                  "a list. No process is stopped for longer than --pause-budget per minute, "
-                  "and no values are shown. Nothing is written to a process, except with "
-                  "--allow-trace.",
+                  "Answers on 127.0.0.1:9748, unless --listen says otherwise: /metrics, /diagnose, "
+                  "/stacks, /snapshot, /debug/pprof/heap, and / with links to them. Stops no "
+                  "process for longer than --pause-budget per minute, and shows no values. Only "
+                  "--allow-trace lets it write to a process.",
               .examples = {"serve --name 'web-*'", "serve --listen /run/heapattach.sock 4711"},
               .needs = Needs::Process},
-    ReportRow{.report = Report::List,
-              .name = "list",
-              .source = {},
-              .help = "the processes that can be read, with their runtimes and memory",
-              .more = "Those with the most resident memory come first; --name GLOB chooses some. "
-                      "On a terminal, heapattach without arguments does the same.",
-              .examples = {"list", "list --json --name 'web-*'"},
-              .written = "this report is",
-              .writers = writes<&Format::processes>,
-              .answer = run_list},
+    ReportRow{
+        .report = Report::List,
+        .name = "list",
+        .source = {},
+        .help = "the processes that can be read, with their runtimes and memory",
+        .more = "The process with the most resident memory comes first; --name GLOB selects some. "
+                "On a terminal, heapattach without arguments does the same.",
+        .examples = {"list", "list --json --name 'web-*'"},
+        .written = "this report is",
+        .writers = writes<&Format::processes>,
+        .answer = run_list},
     ReportRow{.report = Report::Check,
               .name = "check",
               .source = "PID",
