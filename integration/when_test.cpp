@@ -240,7 +240,7 @@ TEST_CASE("when: whoever started the watch may have ignored that children end") 
        "\"$2\" 2>&1",
        tool_path(), directory.path(), std::to_string(target.pid())});
   CHECK(line_with(watch, "saved ").ends_with(".jsonl.gz"));
-  CHECK(line_with(watch, "the hook has ended with status 3") != "");
+  CHECK(line_with(watch, "the hook ended with status 3") != "");
   watch.signal(SIGTERM);
   CHECK(watch.wait_end(seconds(60)) == 0);
 }

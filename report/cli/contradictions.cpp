@@ -68,7 +68,7 @@ Result<void> refuse_live(const Options& options) {
 Result<void> refuse_when(const Options& options) {
   const bool waits = !options.when.conditions.empty();
   if (waits && options.output.empty()) {
-    return usage("--when needs a directory for what it saves").advise("-o DIR");
+    return usage("--when needs a directory for its captures").advise("-o DIR");
   }
   if (waits && !options.fail_if.empty()) return usage("--fail-if and --when contradict each other");
   if (waits) return {};

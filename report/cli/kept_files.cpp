@@ -114,12 +114,12 @@ Result<void> make_capture_directory(std::string path) {
   const std::string around = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   const bool is_ours = status.st_uid == ::geteuid() || status.st_uid == 0;
   if (!is_ours && is_for_all(around)) {
-    return Error{ErrorKind::Os, fmt::format("{} was put there by another user", path), EACCES}
-        .advise("a directory of your own");
+    return Error{ErrorKind::Os, fmt::format("another user has made {}", path), EACCES}.advise(
+        "-o DIR with a directory of your own");
   }
   const bool is_there = ::stat(path.c_str(), &status) == 0;
   if (!is_there) return os_error(path, errno);
-  if (!S_ISDIR(status.st_mode)) return os_error(path, ENOTDIR);
+  if (!S_ISDIR(status.st_mode)) return os_error(path, ENOTDIR).advise("-o DIR with a directory");
   return {};
 }
 

@@ -126,10 +126,8 @@ const std::array kReports{
         .argument = "INTERVAL",
         .source = "PID",
         .help = "types that grew in every round",
-        .more = "INTERVAL is in seconds unless it has a unit: 500ms, 10s, 5m, 1h. The subcommand "
-                "uses 10s by default. With --when, saves a snapshot and a diagnosis when a "
-                "condition is true, and again after --cooldown if it still is; INTERVAL is then "
-                "250ms by default, and needs a unit.",
+        .more = "With --when, saves snapshots on a condition. INTERVAL is 10s by default, or 250ms "
+                "with --when, and needs a unit there.",
         .examples = {"watch 1m --rounds 10 4711", "watch --when 'memory > 85%' -o dumps 4711"},
         .written = "this report is",
         .writers = writes<&Format::growth, &Format::latest_counts>,

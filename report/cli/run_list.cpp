@@ -72,7 +72,7 @@ Result<Answer> run_list(Job& job) {
     answer.status = list.not_permitted == 0 ? ExitStatus::Gone : ExitStatus::Denied;
     answer.remarks.push_back(
         list.not_permitted == 0
-            ? "there is no such process"
+            ? fmt::format("no process has the name '{}'", job.options.name)
             : fmt::format("no process can be read; `heapattach check PID` says why not "
                           "({} tried)",
                           list.not_permitted));

@@ -83,7 +83,7 @@ class ProcessIds {
     }
     return Error{ErrorKind::Impossible,
                  fmt::format("{} and {} are of different processes with the id {}, which this "
-                             "format would show as one",
+                             "format would show as one process",
                              first->second.source, source_name(source), header.pid)}
         .advise("one file for each process");
   }
@@ -112,7 +112,7 @@ Result<bool> write_series(const Job& job, Sink& sink) {
     const auto taken = HA_TRY(take(job, source));
     if (!taken.complete) {
       return Error{ErrorKind::Impossible,
-                   fmt::format("{} is partial ({}), which this format cannot say",
+                   fmt::format("{} is partial ({}), which this format cannot mark",
                                source_name(source), taken.reason)}
           .advise("leave it out");
     }

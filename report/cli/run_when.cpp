@@ -192,7 +192,7 @@ class Watcher {
       static_cast<void>(signals_.wait(options_.interval));
     }
     finish_hooks();
-    console_.say(fmt::format("the watch has ended after {}", counted(captures_, "capture")));
+    console_.say(fmt::format("the watch ended after {}", counted(captures_, "capture")));
     return has_seen_any_ ? ExitStatus::Complete : ExitStatus::Gone;
   }
 
@@ -284,8 +284,7 @@ class Watcher {
   void tell_undecided(int status) {
     if (!undecided_.insert({looked_at_, decided_}).second) return;
     console_.error(
-        fmt::format("process {}: it could not be decided whether '{}' is true: the "
-                    "report on it ended with status {}",
+        fmt::format("process {}: cannot tell whether '{}' is true: its report ended with status {}",
                     looked_at_, decided_->text, status));
   }
 
@@ -359,7 +358,7 @@ class Watcher {
     console_.error(fmt::format(
         "process {}: a snapshot may need {}, and only {} are left where heapattach runs; {}", pid,
         human_bytes(for_all), human_bytes(left),
-        left >= kForStacks ? "its stacks are saved instead" : "nothing is saved"));
+        left >= kForStacks ? "saving its stacks instead" : "saving nothing"));
     return left >= kForStacks ? Room::ForStacks : Room::ForNothing;
   }
 
@@ -384,7 +383,9 @@ class Watcher {
     }
     watched.captured = Clock::now();
     if (first.empty() && second.empty()) {
-      console_.error(fmt::format("process {}: nothing could be saved", pid));
+      if (room != Room::ForNothing) {
+        console_.error(fmt::format("process {}: nothing could be saved", pid));
+      }
       return;
     }
     ++captures_;
@@ -423,11 +424,11 @@ class Watcher {
     for (Hook& hook : hooks_) {
       const auto status = hook.child.ended();
       if (status && *status != 0) {
-        console_.error(fmt::format("the hook has ended with status {}", *status));
+        console_.error(fmt::format("the hook ended with status {}", *status));
       }
       if (!hook.child.runs() || Clock::now() < hook.until) continue;
       hook.child.signal(hook.is_asked ? SIGKILL : SIGTERM);
-      if (!hook.is_asked) console_.error("the hook takes longer than the cooldown, and is ended");
+      if (!hook.is_asked) console_.error("the hook takes longer than the cooldown; ending it");
       hook.is_asked = true;
       hook.until = Clock::now() + kForEnd;
     }

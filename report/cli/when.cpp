@@ -30,8 +30,8 @@ Result<FailIf> read_comparison(std::string_view rest) {
   return parse_fail_if("count(x)" + std::string(rest));
 }
 
-Error not_for_when(std::string_view text) {
-  return Error{ErrorKind::Usage, fmt::format("'{}': --when cannot wait for that", text)}.advise(
+Error not_for_when() {
+  return Error{ErrorKind::Usage, "not a condition"}.advise(
       "'rss > 75%', 'memory > 90%', 'threads > 500', 'growth(rss) > 100M', 'stuck', "
       "'count(TYPE) > 1000' or 'growth(TYPE) > 1000'");
 }
@@ -41,7 +41,10 @@ Result<When> read_report_condition(std::string_view text) {
   when.what = When::What::Report;
   when.text = text;
   auto condition = parse_fail_if(text);
-  if (!condition || condition->is_of_leaks()) return not_for_when(text);
+  if (!condition) return not_for_when();
+  if (condition->is_of_leaks()) {
+    return Error{ErrorKind::Usage, "--watch does not look for leaks"}.advise("heapattach leaks");
+  }
   when.condition = std::move(*condition);
   return when;
 }
@@ -80,7 +83,10 @@ Result<When> parse_when(std::string_view text) {
     if (when.is_percent) rest.remove_suffix(1);
     const bool may_be_percent = what == When::What::Resident || what == When::What::Memory;
     auto condition = read_comparison(rest);
-    if (!condition || (when.is_percent && !may_be_percent)) return not_for_when(text);
+    if (!condition) return not_for_when();
+    if (when.is_percent && !may_be_percent) {
+      return Error{ErrorKind::Usage, "only rss and memory have percentages"};
+    }
     when.condition = std::move(*condition);
     return when;
   }

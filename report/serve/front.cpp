@@ -247,7 +247,7 @@ class Front {
       *kept = new Request;  // on_completed() deletes it
       const bool is_read = std::string_view(method) == "GET" || std::string_view(method) == "HEAD";
       // Otherwise a long body would be read first.
-      return is_read ? MHD_YES : refuse(connection, {405, "only GET and HEAD are answered\n"});
+      return is_read ? MHD_YES : refuse(connection, {405, "only GET and HEAD are allowed\n"});
     }
     if (*body_bytes != 0) {
       *body_bytes = 0;  // nobody reads it
@@ -416,7 +416,7 @@ class Front {
     std::string text = metrics_page(*gathering.state, gathering.counts, is_new);
     gathering.counts.clear();
     if (HeldText::all_bytes + text.size() > kMostHeldBytes) {
-      return finish(gathering, {503, "others do not read their answers, so there is no room\n"});
+      return finish(gathering, {503, "too many answers are waiting for slow clients\n"});
     }
     finish(gathering, 200,
            text_response(std::move(text),
@@ -442,7 +442,7 @@ class Front {
     const Page& page = *gathering.route.page;
     Response response(MHD_create_response_from_fd64(static_cast<std::uint64_t>(status.st_size),
                                                     answer.output.release()));
-    if (response == nullptr) return finish(gathering, {500, "no memory is left\n"});
+    if (response == nullptr) return finish(gathering, {500, "out of memory\n"});
     add_header(response, "Content-Type", std::string(page.type));
     add_header(response, "Age", std::to_string(message.age_ms / 1000));
     add_header(response, "Heapattach-Status", std::to_string(message.status));
@@ -479,7 +479,7 @@ class Front {
       if (gathering.route.kind == Route::Kind::Metrics && gathering.state) {
         finish_metrics(gathering);
       } else {
-        finish(gathering, {504, "there was no answer in time\n"});
+        finish(gathering, {504, "the report was not ready in time\n"});
       }
     }
   }

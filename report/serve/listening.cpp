@@ -73,8 +73,8 @@ Result<SocketAddress> unix_address(const std::string& path) {
   sockaddr_un local{};
   local.sun_family = AF_UNIX;
   if (path.size() >= sizeof local.sun_path) {
-    return Error{ErrorKind::Usage, fmt::format("{}: a socket's path may have {} characters", path,
-                                               sizeof local.sun_path - 1)};
+    return Error{ErrorKind::Usage, fmt::format("{}: the path of a socket has at most {} characters",
+                                               path, sizeof local.sun_path - 1)};
   }
   path.copy(local.sun_path, path.size());
   SocketAddress made;
@@ -183,16 +183,16 @@ Result<std::string> read_token(const std::string& file) {
   if (!opened) return std::move(opened).error().advise("another file with --token-file");
   struct stat status {};
   if (::fstat(opened->get(), &status) != 0) return os_error(file, errno);
-  if (!S_ISREG(status.st_mode)) return Error{ErrorKind::Usage, file + " is not a file"};
+  if (!S_ISREG(status.st_mode)) return Error{ErrorKind::Usage, file + " is not a regular file"};
   if ((status.st_mode & 077) != 0) {
-    return Error{ErrorKind::Usage, file + ": others may read the token"}.advise("chmod 600 " +
-                                                                                file);
+    return Error{ErrorKind::Usage, file + ": other users can read the token"}.advise("chmod 600 " +
+                                                                                     file);
   }
   std::string token = HA_TRY(read_all(*opened, kMost));
   token.resize(std::min(token.find_first_of("\r\n"), token.size()));
   if (token.size() >= kFewest) return token;
   return Error{ErrorKind::Usage,
-               fmt::format("{}: a token has at least {} characters", file, kFewest)};
+               fmt::format("{}: the token is shorter than {} characters", file, kFewest)};
 }
 
 }  // namespace heapattach::serve

@@ -44,16 +44,15 @@ constexpr OwnMetric kOwnMetrics[] = {
      [](const Known& known) { return static_cast<double>(known.account.process.resident_bytes); }},
     {"counts_age_seconds", "gauge", "How old the counts are.",
      [](const Known& known) { return static_cast<double>(known.counts.answer.age_ms) / 1e3; }},
-    {"captures", "counter", "How often the process was looked at.",
+    {"captures", "counter", "Captures of the process.",
      [](const Known& known) { return static_cast<double>(known.account.captures); }},
-    {"failed_captures", "counter", "How often that gave no report.",
+    {"failed_captures", "counter", "Captures of the process that gave no report.",
      [](const Known& known) { return static_cast<double>(known.account.failures); }},
-    {"pause_seconds", "counter", "How long the process was stopped in all.",
+    {"pause_seconds", "counter", "How long the process has been stopped in all.",
      [](const Known& known) { return Seconds(known.account.pause).count(); }},
     {"cost_seconds", "counter", "Processor time that heapattach used for the process.",
      [](const Known& known) { return Seconds(known.account.processor_time).count(); }},
-    {"pause_budget_left_seconds", "gauge",
-     "How much longer the process may be stopped in this minute.",
+    {"pause_budget_left_seconds", "gauge", "How much of the pause budget is left.",
      [](const Known& known) { return seconds_of(known.budget_left_ns); }},
 };
 
@@ -84,8 +83,8 @@ std::string metrics_of_server(const ServerState& state) {
       "# TYPE heapattach_processes gauge\n# HELP heapattach_processes Processes that are served.\n"
       "heapattach_processes {}\n"
       "# TYPE heapattach_processes_left_out gauge\n"
-      "# HELP heapattach_processes_left_out Processes that are not served, because there are too "
-      "many.\nheapattach_processes_left_out {}\n"
+      "# HELP heapattach_processes_left_out Processes beyond the most that can be served.\n"
+      "heapattach_processes_left_out {}\n"
       "# TYPE heapattach_pause_budget_seconds gauge\n"
       "# HELP heapattach_pause_budget_seconds How long each process may be stopped per minute.\n"
       "heapattach_pause_budget_seconds {}\n",
@@ -158,8 +157,9 @@ std::string metrics_page(const ServerState& state,
 std::string list_page(const ServerState& state, bool with_recordings) {
   std::string out(kHead);
   out += fmt::format(
-      "<p>{}. Each may be stopped for {:.0f} ms per minute. <a href=\"/metrics\">metrics</a></p>\n"
-      "<table><tr><th>pid<th>name<th>resident<th>stopped so far<th>left in this minute<th>\n",
+      "<p>{} served. Pause budget of each: {:.0f} ms per minute. <a "
+      "href=\"/metrics\">metrics</a></p>\n"
+      "<table><tr><th>pid<th>name<th>resident<th>stopped in all<th>budget left<th>\n",
       state.accounts.size() == 1 ? "1 process" : fmt::format("{} processes", state.accounts.size()),
       seconds_of(state.budget_ns) * 1e3);
   for (std::size_t i = 0; i < state.accounts.size(); ++i) {
@@ -167,8 +167,7 @@ std::string list_page(const ServerState& state, bool with_recordings) {
   }
   out += "</table>\n";
   if (state.left_out != 0) {
-    out +=
-        fmt::format("<p>{} more are left out, because there are too many.</p>\n", state.left_out);
+    out += fmt::format("<p>{} more are not served: there are too many.</p>\n", state.left_out);
   }
   return out;
 }

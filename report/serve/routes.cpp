@@ -86,8 +86,8 @@ std::optional<pid_t> read_pid(std::string_view text) {
 }
 
 constexpr std::string_view kNoRecording =
-    "allocations are recorded by code in the process, which only heapattach serve --allow-trace "
-    "puts there\n";
+    "recording allocations puts code into the process, which only heapattach serve --allow-trace "
+    "permits\n";
 
 // False if it is no length of a recording.
 bool read_length(std::string_view text, std::chrono::seconds& length) {
@@ -105,7 +105,7 @@ Refusal no_such_page(std::string_view path) {
   for (const Page& page : kPages) {
     if (!page.as_json) paths.push_back(page.path);
   }
-  return {404, fmt::format("there is no {}; there are {}\n", terminal_text(path),
+  return {404, fmt::format("there is no page {}; the pages are {}\n", terminal_text(path),
                            fmt::join(paths, ", "))};
 }
 
@@ -115,21 +115,22 @@ std::string listed(const ServerState& state) {
     text +=
         fmt::format("  ?pid={}  {}\n", account.process.pid, terminal_text(account.process.name));
   }
-  return text.empty() ? "no process is served at the moment\n" : "served are\n" + text;
+  return text.empty() ? "no process is served at the moment\n" : "these are served:\n" + text;
 }
 
 }  // namespace
 
 std::optional<Refusal> refuse_stranger(const RequestText& request, const Admission& admission) {
   if (is_sent_from_elsewhere(request)) {
-    return Refusal{403, "a page of another site has led here; begin at /, or enter the address\n"};
+    return Refusal{403,
+                   "a page of another site made this request; start at /, or type the address\n"};
   }
   if (!admission.token.empty()) {
     if (is_equal(given_token(request.authorization), admission.token)) return {};
-    return Refusal{401, "the token is missing or wrong; send it as \"Authorization: Bearer\"\n"};
+    return Refusal{401, "the token is missing or wrong; send \"Authorization: Bearer TOKEN\"\n"};
   }
   if (admission.is_local_socket || names_this_machine(request.host)) return {};
-  return Refusal{403, "without a token, only requests to localhost are answered\n"};
+  return Refusal{403, "without --token-file, the URL must name localhost or a loopback address\n"};
 }
 
 std::optional<Refusal> read_route(const RequestText& request,
@@ -144,12 +145,12 @@ std::optional<Refusal> read_route(const RequestText& request,
   }
   const bool as_json = request.format == "json";
   const auto* const page = std::find_if(kPages.begin(), kPages.end(), [&](const Page& one) {
-    return one.path == request.path && (one.as_json == as_json || request.format.empty());
+    return one.path == request.path && (request.format.empty() || (as_json && one.as_json));
   });
   if (page == kPages.end()) {
     const bool has_path = std::any_of(kPages.begin(), kPages.end(),
                                       [&](const Page& one) { return one.path == request.path; });
-    if (has_path) return Refusal{400, "?format= may only be json, and only for texts\n"};
+    if (has_path) return Refusal{400, "?format=json is for /diagnose and /stacks\n"};
     return no_such_page(request.path);
   }
   route.kind = Route::Kind::Page;
@@ -158,7 +159,7 @@ std::optional<Refusal> read_route(const RequestText& request,
   if (is_recording(page->what)) {
     if (!admission.allows_recording) return Refusal{403, std::string(kNoRecording)};
     if (!read_length(request.seconds, route.length)) {
-      return Refusal{400, fmt::format("?seconds= may be 1 to {}\n", kLongestRecording.count())};
+      return Refusal{400, fmt::format("?seconds= must be 1 to {}\n", kLongestRecording.count())};
     }
   }
   if (request.pid.empty()) return {};
@@ -178,8 +179,8 @@ std::optional<Refusal> choose_process(const Route& route, const ServerState& sta
     pid = chosen.front();
     return {};
   }
-  if (chosen.empty()) return Refusal{404, "there is no such process; " + listed(state)};
-  return Refusal{400, "several processes are served, so add ?pid= or ?name=; " + listed(state)};
+  if (chosen.empty()) return Refusal{404, "no such process; " + listed(state)};
+  return Refusal{400, "several processes match; add ?pid= or ?name=; " + listed(state)};
 }
 
 unsigned http_status_of(const AnswerMessage& answer) {

@@ -83,10 +83,11 @@ Answer Schedule::over_budget(const Account& account,
   answer.retry_after = std::max(std::chrono::seconds(1),
                                 account.budget.wait_for(expected_pause(account, what), now));
   answer.message = fmt::format(
-      "process {} may be stopped for {} ms per minute, and {} ms of that are left",
+      "process {} may be stopped for {} ms per minute, of which {} ms are left; retry in {} s",
       account.process.pid,
       std::chrono::duration_cast<std::chrono::milliseconds>(per_minute_).count(),
-      std::chrono::duration_cast<std::chrono::milliseconds>(answer.budget_left).count());
+      std::chrono::duration_cast<std::chrono::milliseconds>(answer.budget_left).count(),
+      answer.retry_after.count());
   return answer;
 }
 
@@ -110,7 +111,7 @@ std::optional<Answer> Schedule::ask(
   const Account* const account = account_of(pid);
   if (account == nullptr) {
     refusal.outcome = Outcome::NoSuchPid;
-    refusal.message = fmt::format("process {} is not served here", pid);
+    refusal.message = fmt::format("process {} is not served", pid);
     return refusal;
   }
   const Capture capture{what, pid, account->process.started, {}, length};

@@ -106,7 +106,9 @@ class Keeper {
     const auto now = Clock::now();
     std::erase_if(crashes_, [now](Clock::time_point at) { return now - at > kCrashWindow; });
     if (crashes_.size() > kMostCrashes) {
-      return Error{ErrorKind::Os, "the process that reads HTTP ends again and again"};
+      return Error{ErrorKind::Os,
+                   fmt::format("the process that reads HTTP has ended {} times within {} s",
+                               crashes_.size(), kCrashWindow.count())};
     }
     auto [ours, its] = HA_TRY(make_wire());
     const pid_t keeper = ::getpid();
@@ -147,7 +149,7 @@ class Keeper {
       if (pid <= 0) return;
       if (pid == front_) {
         crashes_.push_back(Clock::now());
-        options_.say("the process that reads HTTP has ended, and is started again");
+        options_.say("the process that reads HTTP has ended; starting another");
         front_ = -1;
         wire_.reset();
         end_runs(schedule_.forget_all());
@@ -268,8 +270,8 @@ Result<void> serve(const ServeOptions& options) {
   if (!options.token_file.empty()) admission.token = HA_TRY(read_token(options.token_file));
   if (!address.is_loopback && admission.token.empty()) {
     return Error{ErrorKind::Usage,
-                 fmt::format("{} can be reached from other machines", options.listen)}
-        .advise("--token-file FILE, or a proxy that asks for one");
+                 fmt::format("other machines can reach {}, which needs a token", options.listen)}
+        .advise("--token-file FILE, or listen on 127.0.0.1 behind a proxy");
   }
   const Listener listener = HA_TRY(Listener::open(std::move(address)));
   Keeper keeper(options, listener, std::move(admission));

@@ -4,7 +4,7 @@
 //   41394800   862391   12  576000  35058800  Session; far: web-7 60.9x
 //    1200000    25000   12  100000   100000  String
 //   52594800  1087391   12              all types; far: web-7 14.1x
-//   12 snapshots; far: 5 times the usual distance from the median, half of it, and 64 KiB
+//   12 snapshots; far: by over 5 times the median distance, half the median, and 64 KiB
 //
 // and for programs, a row for each type and snapshot. `in` is how many snapshots have such objects.
 // A number is far by report/analyze/merge.h; it is shown as a multiple of the median, or in bytes
@@ -154,9 +154,8 @@ std::string format_merge_table(const MergedTable& table, const TextStyle& style)
   grid.add_total(grid_of(kColumns, report, total), "all types" + far_text(report, table.total));
   std::string out = table_of(grid, style);
   if (table.left_out_rows != 0) out += fmt::format("{} more types\n", table.left_out_rows);
-  out +=
-      fmt::format("{}; far: 5 times the usual distance from the median, half of it, and 64 KiB\n",
-                  counted(table.snapshots.size(), "snapshot"));
+  out += fmt::format("{}; far: by over 5 times the median distance, half the median, and 64 KiB\n",
+                     counted(table.snapshots.size(), "snapshot"));
   return out + notes_of(table);
 }
 

@@ -63,6 +63,9 @@ TEST_CASE("what is not a request for a page is refused") {
   request = get("/snapshot");
   request.format = "json";
   CHECK(status_of(read_route(request, {}, route)) == 400);
+  request = get("/diagnose");
+  request.format = "xml";
+  CHECK(status_of(read_route(request, {}, route)) == 400);
 }
 
 TEST_CASE("a recording needs leave, and has a length within limits") {
