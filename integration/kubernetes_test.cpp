@@ -124,7 +124,7 @@ TEST_CASE("kubectl heapattach: of a shared process namespace, the container that
     REQUIRE(larger.read_line(20s).value_or("").starts_with("ready"));
     const ToolRun any = pod.run({"shop", "count", "-f", "json"});
     CHECK(has(any.output, "\"objects\":50000"));
-    CHECK(has(any.errors, "the largest of 2 processes of all containers that are visible there"));
+    CHECK(has(any.errors, "the largest of 2 processes of all visible containers"));
     CHECK(has(any.errors, " is a[2Jb, "));
 
     REQUIRE(std::filesystem::create_directory(container));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,8 +24,8 @@ using snapshot::ReadableProcess;
 
 // For people, unless --top says otherwise.
 constexpr std::size_t kShown = 25;
-// How long all processes together are looked at. It costs some milliseconds each, so the largest
-// come first.
+// The time limit for finding the runtimes and heaps of all processes together. Each takes some
+// milliseconds, so the largest processes come first.
 constexpr std::chrono::seconds kLongestLook{3};
 
 Result<ProcessList> glance_at_all(const Options& options, const Deadline& deadline) {
@@ -56,6 +57,15 @@ void leave_out_some(const Options& options, ProcessList& list) {
   list.processes.resize(shown);
 }
 
+std::string why_empty(const Options& options, const ProcessList& list) {
+  if (list.not_permitted != 0) {
+    return fmt::format("no process can be read; `heapattach check PID` says why not ({} tried)",
+                       list.not_permitted);
+  }
+  if (options.name.empty()) return "there is no other process here";
+  return fmt::format("no process has the name '{}'", options.name);
+}
+
 }  // namespace
 
 Result<Answer> run_list(Job& job) {
@@ -70,12 +80,7 @@ Result<Answer> run_list(Job& job) {
   answer.text = job.options.format->processes(list, style_of(job.options));
   if (list.processes.empty()) {
     answer.status = list.not_permitted == 0 ? ExitStatus::Gone : ExitStatus::Denied;
-    answer.remarks.push_back(
-        list.not_permitted == 0
-            ? fmt::format("no process has the name '{}'", job.options.name)
-            : fmt::format("no process can be read; `heapattach check PID` says why not "
-                          "({} tried)",
-                          list.not_permitted));
+    answer.remarks.push_back(why_empty(job.options, list));
   } else if (list.not_permitted != 0) {
     answer.summary = [denied = list.not_permitted] {
       return fmt::format("{} more may not be read; `heapattach check PID` says why not", denied);
