@@ -136,7 +136,7 @@ TEST_CASE("kubectl heapattach: of a shared process namespace, the container that
     CHECK_FALSE(has(named.errors, "the largest"));
     // A number that no process has, as where control groups do not show it.
     write_text(pod.state + "/id", "containerd://" + std::string(64, 'e'));
-    CHECK(has(pod.run({"shop", "count", "-f", "json"}).errors, "of all containers"));
+    CHECK(has(pod.run({"shop", "count", "-f", "json"}).errors, "of all visible containers"));
     CHECK_FALSE(pod.has_refused());
     std::ofstream(group.path().parent_path() / "cgroup.procs") << pod.process << std::flush;
   }
