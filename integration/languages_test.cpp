@@ -391,4 +391,32 @@ TEST_CASE("without debug information, Nim's symbols name objects of inheritable 
   CHECK_FALSE(none.objects.contains("session"));
 }
 
+// V's compiler is not everywhere: a program in the shape of its C is.
+TEST_CASE("a program in the shape of V's C has V's names for arrays, maps and strings") {
+  if (!is_target_built("v_shaped")) return;
+  LiveTarget target("v_shaped");
+  const Answer& truth = target.greeting();
+  const Count count = count_of(target.pid(), Release{.is_tried = true});
+  CHECK(count.objects.at("main.Session") == truth.at("sessions"));
+  CHECK(count.objects.at("(buffer of []main.Item)") == truth.at("item_buffers"));
+  CHECK(count.objects.at("(buffer of []int)") == truth.at("rows"));
+  CHECK(count.objects.at("(buffer of []&main.Session)") == 2);
+  CHECK(count.objects.at("(buffer of map[string]&main.Session)") == 2);
+  CHECK(count.objects.at("(buffer of map[int]f64)") == 2);
+  CHECK(count.objects.at("(value of main.Shape)") == truth.at("shapes"));
+  // The texts of the values of a sum type have no type: nothing read says which of the types it is.
+  CHECK(count.objects.at("(buffer of string)") == truth.at("texts") - truth.at("shapes") / 2);
+  CHECK(count.objects.at("(unknown atomic)") == truth.at("shapes") / 2);
+  // The buffers of a map whose typedef can be understood in two ways.
+  CHECK(count.objects.at("(unknown)") == 2);
+  CHECK(count.named > 0.95);
+  const std::string pid = fmt::format("{}", target.pid());
+  const ToolRun strings = run_tool({"strings", "--top", "1", pid});
+  CAPTURE(strings.output);
+  CHECK(strings.output.find("1000  16352  string  \"book 0\"") != std::string::npos);
+  const ToolRun suspects = run_tool({"suspects", pid});
+  CAPTURE(suspects.output);
+  CHECK(suspects.output.find("1. one main.App keeps ") != std::string::npos);
+}
+
 }  // namespace heapattach

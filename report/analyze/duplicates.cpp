@@ -31,6 +31,7 @@ using Parts = std::array<std::vector<Entry>, kParts>;
 // The kind of text that only a pointer to characters shows.
 constexpr std::string_view kCharacters = "char[]";
 constexpr std::string_view kNimString = "string";
+constexpr std::string_view kVString = "(buffer of string)";
 constexpr std::string_view kMonoString = "System.String";
 
 // The result of one worker.
@@ -143,6 +144,7 @@ void add(const Duplicates& part, Duplicates& to) {
 std::string_view string_kind(const Type& type) {
   if (type.name == "String" || type.name == kCharacters) return type.name;
   if (type.name == kNimString || type.name == kMonoString) return type.name;
+  if (type.name == kVString) return "string";
   return type.holder == "std::string" ? std::string_view("std::string") : std::string_view();
 }
 

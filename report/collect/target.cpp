@@ -17,6 +17,7 @@
 #include "symbols/nim/types.h"
 #include "symbols/types/crystal_type_info.h"
 #include "symbols/types/model_checks.h"
+#include "symbols/vlang/types.h"
 
 namespace heapattach::snapshot {
 
@@ -152,8 +153,9 @@ types::TypeModel find_types(const TakeOptions& options,
   types::merge(found, types::read_types(target.modules, how));
   const bool has_strings = cxx::describe_strings(found);
   const bool has_bases = nim::describe_bases(found);
+  const bool is_v = vlang::describe(found);
   if (cxx::place_virtual_bases(target.modules, target.memory, found) > 0 || has_strings ||
-      has_bases) {
+      has_bases || is_v) {
     types::make_sound(found);
   }
   return found;

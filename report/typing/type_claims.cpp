@@ -6,6 +6,7 @@
 
 #include "report/typing/cxx_containers.h"
 #include "report/typing/type_rows.h"
+#include "symbols/vlang/types.h"
 
 namespace heapattach::snapshot {
 
@@ -103,6 +104,9 @@ std::optional<Claim> TypeRows::claim_of_pointer(const PointerWord& word) {
     const std::string holder = holder_of(word);
     if (!is_container(holder)) claim->other_kind = intern({Kind::Unknown, types::kNoType, holder});
     return claim;
+  }
+  if (const auto owner = vlang::owner_of_buffer(pointer.name); !owner.empty()) {
+    return buffer_claim(pointer.target, shown(model_.find(owner)));
   }
   if (is_node_base(target.name)) return std::nullopt;
   return instance_claim(pointer.target);

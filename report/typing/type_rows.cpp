@@ -7,6 +7,7 @@
 
 #include "report/type_names.h"
 #include "report/typing/cxx_containers.h"
+#include "symbols/vlang/types.h"
 
 namespace heapattach::snapshot {
 
@@ -60,6 +61,7 @@ Type row_of(const runtimes::Shape& shape) {
 
 TypeRows::TypeRows(const Naming& naming, const types::TypeModel& model)
     : naming_(naming), model_(model), shown_(nim::shown_names(model)), types_(naming.types()) {
+  shown_.merge(vlang::shown_names(model));
   layouts_.resize(types_.size());
   refs_.resize(types_.size(), types::kNoType);
   buffer_pointers_.resize(types_.size());

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "report/typing/cxx_containers.h"
+#include "symbols/vlang/types.h"
 
 namespace heapattach::snapshot {
 
@@ -134,7 +135,7 @@ ValuePlan plan_values(const TypeRows& rows, TypeIndex row) {
     plan.whole = ValuePlan::Whole::CrystalString;
   } else if (rows.is_nim_text(row)) {
     plan.whole = ValuePlan::Whole::NimString;
-  } else if (type.name == "char[]" || type.holder == "std::string") {
+  } else if (type.name == "char[]" || type.holder == "std::string" || type.name == vlang::kText) {
     plan.whole = ValuePlan::Whole::Text;
   } else if (rows.type_of(row) != types::kNoType && type.elements.bytes == 0) {
     add_fields(rows, row, plan);

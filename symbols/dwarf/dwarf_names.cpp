@@ -61,6 +61,17 @@ std::optional<Dwarf_Die> without_qualifiers(Dwarf_Die die) {
   return std::nullopt;
 }
 
+std::optional<Dwarf_Die> described_type(const Dwarf_Die& die) {
+  std::optional<Dwarf_Die> at = die;
+  for (int step = 0; at && step < kLongestChain; ++step) {
+    const int tag = tag_of(*at);
+    if (tag == DW_TAG_typedef && is_container_typedef(*at)) return at;
+    if (tag != DW_TAG_typedef && !is_qualifier(tag)) break;
+    at = die_at(*at, DW_AT_type);
+  }
+  return without_qualifiers(die);
+}
+
 std::vector<std::optional<std::uint64_t>> dimensions_of(const Dwarf_Die& array) {
   std::vector<std::optional<std::uint64_t>> dimensions;
   each_child(array, [&](const Dwarf_Die& child) {
@@ -111,7 +122,7 @@ std::string DwarfNames::of_variable(const Dwarf_Die& die) {
 
 std::string DwarfNames::write(const Dwarf_Die& die, std::string declarator, int depth) {
   if (depth > kDeepest || ++steps_ > kMostSteps) return "(nested too deep)";
-  const auto plain = without_qualifiers(die);
+  const auto plain = described_type(die);
   if (!plain) return join("void", declarator);
   if (units_.language_of(*plain) == Language::Crystal) {
     return join(in_crystal(*plain, depth), declarator);

@@ -74,6 +74,8 @@ class DwarfNames {
 
 // The type without its qualifiers and typedefs. Nothing if that is void, or if they form a cycle.
 [[nodiscard]] std::optional<Dwarf_Die> without_qualifiers(Dwarf_Die die);
+// The same, but a typedef that is a type of its own (vlang::is_container) stays.
+[[nodiscard]] std::optional<Dwarf_Die> described_type(const Dwarf_Die& die);
 // The number of elements in each dimension of an array, outermost first; none: unknown.
 [[nodiscard]] std::vector<std::optional<std::uint64_t>> dimensions_of(const Dwarf_Die& array);
 // The kind of an entry that is a Crystal pointer.

@@ -106,7 +106,7 @@ void DwarfReader::read_pending() {
 void DwarfReader::describe_entry(const Dwarf_Die& die) {
   if (crystal_unions_.contains(die.addr)) return;
   const int tag = tag_of(die);
-  if (tag == DW_TAG_pointer_type) {
+  if (tag == DW_TAG_pointer_type || tag == DW_TAG_typedef) {
     ref(die);
     return;
   }
@@ -174,7 +174,7 @@ TypeRef DwarfReader::ref_of_type(const Dwarf_Die& die, int depth) {
 
 TypeRef DwarfReader::ref(const Dwarf_Die& die, int depth) {
   if (const auto known = refs_.find(die.addr); known != refs_.end()) return known->second;
-  const auto plain = without_qualifiers(die);
+  const auto plain = described_type(die);
   if (!plain) return kNoType;
   if (const auto known = refs_.find(plain->addr); known != refs_.end()) return known->second;
   const TypeRef at = depth > kDeepest ? kNoType : intern(names_.of(*plain));
@@ -207,6 +207,7 @@ void DwarfReader::describe(TypeRef at, const Dwarf_Die& die, int depth) {
       return;
     case DW_TAG_array_type: return describe_array(at, die, depth);
     case DW_TAG_base_type: return describe_base(at, die);
+    case DW_TAG_typedef: return describe_container(at, die, depth);
     case DW_TAG_unspecified_type:
       if (is_crystal) model_[at].bytes = 0;  // Nil
       if (model_[at].name == "decltype(nullptr)") {
@@ -222,7 +223,7 @@ void DwarfReader::describe_pointer(TypeRef at, const Dwarf_Die& die, int depth) 
   model_[at].shape = Shape::Pointer;
   model_[at].bytes = kWordBytes;
   const auto target = die_at(die, DW_AT_type);
-  const auto plain = target ? without_qualifiers(*target) : std::nullopt;
+  const auto plain = target ? described_type(*target) : std::nullopt;
   if (!plain) return;
   if (tag_of(*plain) == DW_TAG_subroutine_type) {
     model_[at].shape = Shape::Code;
@@ -274,6 +275,20 @@ void DwarfReader::describe_array(TypeRef at, const Dwarf_Die& die, int depth) {
     if (inner == kNoType) return;
     at = inner;
   }
+}
+
+// A typedef that is a type of its own is derived from its structure.
+void DwarfReader::describe_container(TypeRef at, const Dwarf_Die& die, int depth) {
+  const auto target = without_qualifiers(die);
+  if (!target) return;
+  Member base;
+  base.is_base = true;
+  base.type = ref(*target, depth);
+  if (base.type == kNoType) return;
+  Type& type = model_[at];
+  type.shape = Shape::Struct;
+  type.bytes = bytes_of(*target);
+  type.members = {std::move(base)};
 }
 
 void DwarfReader::describe_base(TypeRef at, const Dwarf_Die& die) {

@@ -67,6 +67,7 @@ class DwarfReader {
   void describe_pointer(TypeRef at, const Dwarf_Die& die, int depth);
   void describe_array(TypeRef at, const Dwarf_Die& die, int depth);
   void describe_base(TypeRef at, const Dwarf_Die& die);
+  void describe_container(TypeRef at, const Dwarf_Die& die, int depth);
   void describe_enumeration(TypeRef at, const Dwarf_Die& die);
   void describe_struct(TypeRef at, const Dwarf_Die& die);
   void describe_crystal_pointer(TypeRef at, const Dwarf_Die& die, int depth);

@@ -7,6 +7,8 @@
 
 #include <dwarf.h>
 
+#include "symbols/vlang/types.h"
+
 namespace heapattach::types {
 namespace {
 
@@ -47,6 +49,13 @@ Language language_from(std::uint64_t number) {
 
 }  // namespace
 
+bool is_container_typedef(const Dwarf_Die& die) {
+  auto target = die_at(die, DW_AT_type);
+  if (target && tag_of(*target) == DW_TAG_typedef) target = die_at(*target, DW_AT_type);
+  return target && tag_of(*target) == DW_TAG_structure_type &&
+         vlang::is_container(own_name(die), own_name(*target));
+}
+
 DwarfUnit::DwarfUnit(Dwarf_Die root, Language language) : root_(root), language_(language) {
   walk(root, kNoScope, 0);
 }
@@ -70,7 +79,8 @@ void DwarfUnit::take(Dwarf_Die die, std::uint32_t scope, int depth) {
   last_ = die.addr;
   const int tag = dwarf_tag(&die);
   const bool is_type = is_aggregate(tag) || tag == DW_TAG_enumeration_type;
-  if (is_type || (tag == DW_TAG_pointer_type && language_ == Language::Crystal)) {
+  const bool is_container = tag == DW_TAG_typedef && is_container_typedef(die);
+  if (is_type || is_container || (tag == DW_TAG_pointer_type && language_ == Language::Crystal)) {
     types_.push_back({die, scope});
   }
   // Before DWARF 5 a static member is declared as a member.

@@ -15,6 +15,9 @@ namespace heapattach::types {
 
 enum class Language : std::uint8_t { C, Cxx, Crystal, Other };
 
+// Whether a typedef is a type of its own, because its name says more than its structure.
+[[nodiscard]] bool is_container_typedef(const Dwarf_Die& die);
+
 // The types and variables that one unit of debug information describes, and their scopes. Built in
 // a single pass over the unit, because DWARF entries do not know their parents.
 class DwarfUnit {
