@@ -241,6 +241,23 @@ TEST_CASE("a leak in a Ruby process is the first suspect, with its path in Ruby'
   }
 }
 
+TEST_CASE("variables whose names have different encodings are named, and no scheduler is asked") {
+  if (is_missing()) return;
+  RubyProgram program("ruby_names.rb", "");
+  const std::string pid = fmt::format("{}", program.pid());
+  const ToolRun why = run_tool({"--why", "Note", "-q", pid});
+  CHECK_MESSAGE(why.status == 0, why.errors);
+  const std::string half =
+      fmt::format("{0} of {1} through ", program.count("Row") / 2, program.count("Row"));
+  const std::string path = " → ROWS → [*] → @";
+  // In UTF-8, and the bytes of EUC-JP.
+  for (const std::string name : {"\u8868", "\xC9\xBD"}) {
+    const std::size_t at = why.output.find(path + name + ", for instance");
+    REQUIRE_MESSAGE(at != std::string::npos, why.output);
+    CHECK_MESSAGE(why.output.rfind(half, at) > why.output.rfind('\n', at), why.output);
+  }
+}
+
 TEST_CASE("Ruby objects are found by numbers, Symbols, members of Structs and keys of Hashes") {
   if (is_missing()) return;
   ChildProcess ruby(

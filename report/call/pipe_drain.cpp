@@ -16,8 +16,11 @@ constexpr int kLookEveryMs = 10;
 
 }  // namespace
 
-PipeDrain::PipeDrain(Fd reading_end, Take take)
-    : fd_(std::move(reading_end)), take_(std::move(take)), thread_([this] { run(); }) {}
+PipeDrain::PipeDrain(Fd reading_end, Take take, std::optional<Stall> stall)
+    : fd_(std::move(reading_end)),
+      take_(std::move(take)),
+      stall_(std::move(stall)),
+      thread_([this] { run(); }) {}
 
 Result<void> PipeDrain::finish() {
   is_over_ = true;
@@ -39,8 +42,16 @@ void PipeDrain::run() {
       if (!take_piece(piece)) return;
     } else if (is_last_look || (ready > 0 && (wanted.revents & POLLHUP) != 0)) {
       return;
+    } else {
+      look_for_stall();
     }
   }
+}
+
+void PipeDrain::look_for_stall() {
+  if (!stall_ || std::chrono::steady_clock::now() - written_at_ < stall_->patience) return;
+  stall_->then();
+  stall_.reset();
 }
 
 bool PipeDrain::take_piece(std::span<char> piece) {
@@ -48,6 +59,7 @@ bool PipeDrain::take_piece(std::span<char> piece) {
   if (got < 0 && errno == EINTR) return true;
   if (got <= 0) return false;
   bytes_ += static_cast<std::uint64_t>(got);
+  written_at_ = std::chrono::steady_clock::now();
   if (auto taken = take_({piece.data(), static_cast<std::size_t>(got)}); !taken) {
     failure_ = std::move(taken).error();
     fd_ = Fd();  // the writer gets SIGPIPE

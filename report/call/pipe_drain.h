@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -16,9 +17,14 @@ namespace heapattach {
 class PipeDrain {
  public:
   using Take = std::function<Result<void>(std::string_view)>;
+  // What to do, once, if nothing is written for that long.
+  struct Stall {
+    std::chrono::steady_clock::duration patience;
+    std::function<void()> then;
+  };
 
   // Calls `take` on that thread. If it fails, closes the pipe so that the writer stops.
-  PipeDrain(Fd reading_end, Take take);
+  PipeDrain(Fd reading_end, Take take, std::optional<Stall> stall = {});
   ~PipeDrain() { static_cast<void>(finish()); }
   PipeDrain(const PipeDrain&) = delete;
   PipeDrain& operator=(const PipeDrain&) = delete;
@@ -31,9 +37,12 @@ class PipeDrain {
   void run();
   // Returns false at the end.
   bool take_piece(std::span<char> piece);
+  void look_for_stall();
 
   Fd fd_;
   Take take_;
+  std::optional<Stall> stall_;
+  std::chrono::steady_clock::time_point written_at_ = std::chrono::steady_clock::now();
   std::atomic<bool> is_over_{false};  // there are no more writers
   std::atomic<std::uint64_t> bytes_{0};
   std::optional<Error> failure_;

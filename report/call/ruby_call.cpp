@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <csignal>
 #include <map>
 #include <optional>
 #include <set>
@@ -181,10 +183,10 @@ class Attempt {
     return false;
   }
 
-  // Half of the time that is left, so that there is time for another attempt.
-  [[nodiscard]] Clock::time_point half_time() const {
-    const auto now = Clock::now();
-    return now + std::max<Clock::duration>((until_ - now) / 2, kForQuestion);
+  // Half of the time that is left, so that there is time for another attempt. A copy that writes
+  // has all of it, because another one would be no faster.
+  [[nodiscard]] Clock::duration patience() const {
+    return std::max<Clock::duration>((until_ - Clock::now()) / 2, kForQuestion);
   }
 
   // An int function's answer; none, with a reason, if it did not return.
@@ -212,13 +214,23 @@ class Attempt {
     HA_TRY(receiver_.begin());
     std::optional<CallOutcome> outcome;
     bool has_waited = false;
+    std::atomic<bool> is_stuck = false;
     const auto begin = Clock::now();
-    const auto until = half_time();
+    // The user's code writes only its result.
+    const bool writes_all_along = !receiver_.takes_end;
+    const auto until = writes_all_along ? until_ : begin + patience();
+    std::optional<PipeDrain::Stall> stall;
+    if (writes_all_along) {
+      stall = {patience(), [&] {
+                 is_stuck = true;
+                 ::kill(copy_.pid(), SIGKILL);
+               }};
+    }
     {
-      PipeDrain drain(std::move(pipe.reading_end), receiver_.take);
+      PipeDrain drain(std::move(pipe.reading_end), receiver_.take, std::move(stall));
       // The user's code may sleep, which looks the same.
       std::optional<LockWatch> watch;
-      if (!receiver_.takes_end) watch.emplace(copy_);
+      if (writes_all_along) watch.emplace(copy_);
       std::vector<CallArgument> arguments;
       if (!has_lock) arguments.emplace_back(ruby_.eval_string.value);
       arguments.emplace_back(code);
@@ -247,7 +259,7 @@ class Attempt {
       answer.exceptions = is_final ? kMostExceptions : answer.exceptions + 1;
       return fail(terminal_text(answer.errors.substr(0, answer.errors.find('\n'))));
     }
-    if (outcome->end == End::TimedOut) {
+    if (is_stuck || outcome->end == End::TimedOut) {
       unfinished_ = std::chrono::ceil<std::chrono::seconds>(Clock::now() - begin);
       return fail(fmt::format("the copy did not finish in {} s", unfinished_.count()));
     }
@@ -321,7 +333,7 @@ class Runs {
   }
 
  private:
-  // Half of the time goes to the first copy; ten times what it had is certainly more.
+  // The first copy had at least half of the time; ten times what it had is certainly more.
   [[nodiscard]] Error too_little_time() const {
     const auto minutes = std::chrono::ceil<std::chrono::minutes>(10 * unfinished_);
     const std::string written =

@@ -3,6 +3,7 @@
 
 #include "symbols/ruby/fit_heap.h"
 
+#include <array>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -97,7 +98,7 @@ TEST_CASE("the list of pages is found although pages at its ends and between are
   pages.put(Pages::kList, 5);
   pages.put(Pages::kList + 8, 8);
   std::uint64_t entry = Pages::kList + 16;
-  for (const std::uint64_t page : {5, 0, 6, 1, 7}) {
+  for (const std::uint64_t page : std::array<std::uint64_t, 5>{5, 0, 6, 1, 7}) {
     pages.put(entry, Pages::record(page));
     entry += 8;
   }
