@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -229,6 +230,20 @@ TEST_CASE("when: a process that is not there is named") {
   CHECK(line_with(watch, "there is no process " + gone) != "");
   watch.signal(SIGTERM);
   CHECK(watch.wait_end(seconds(60)) == 0);
+}
+
+TEST_CASE("when: what cannot be saved is said once") {
+  const TemporaryDirectory directory;
+  LiveTarget target("deadlock");
+  REQUIRE(::ptrace(PTRACE_SEIZE, target.pid(), nullptr, nullptr) == 0);
+  ChildProcess watch(
+      command_of({"--when", "rss > 1", "-o", directory.path(), std::to_string(target.pid())}));
+  CHECK(line_with(watch, "traces it already") != "");
+  CHECK(line_with(watch, "").find("nothing could be saved") != std::string::npos);
+  watch.signal(SIGTERM);
+  CHECK(watch.wait_end(seconds(60)) == 0);
+  CHECK(file_ending_in(directory, ".jsonl.gz") == "");
+  CHECK(file_ending_in(directory, ".txt") == "");
 }
 
 TEST_CASE("when: whoever started the watch may have ignored that children end") {

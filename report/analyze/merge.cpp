@@ -10,7 +10,7 @@ namespace heapattach::analyze {
 
 namespace {
 
-// In the middle of an even number of values, the lower one: it is a number that was measured.
+// Of two middle values, the lower one, because it was measured.
 std::uint64_t median_of(std::vector<std::uint64_t>& values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
@@ -22,7 +22,7 @@ std::uint64_t distance(std::uint64_t a, std::uint64_t b) {
   return a > b ? a - b : b - a;
 }
 
-// How far is far, from the median of these values. None if they are too few.
+// The distance from the median beyond which a value is far. None if there are too few values.
 std::optional<std::uint64_t> far_from(std::uint64_t median, std::vector<std::uint64_t> values) {
   constexpr std::size_t kFewest = 3;
   constexpr std::uint64_t kTimesUsual = 5;
@@ -32,8 +32,8 @@ std::optional<std::uint64_t> far_from(std::uint64_t median, std::vector<std::uin
   return std::max({kTimesUsual * median_of(values), median / 2, kLeastBytes - 1});
 }
 
-// Marks the cells that are far, and adds those of the snapshots that have nothing where most have
-// much.
+// Marks the cells that are far, and adds cells for snapshots that lack a type of which the others
+// have much.
 void judge(const std::vector<MergedSnapshot>& snapshots, MergedRow& row) {
   std::vector<std::uint64_t> values(snapshots.size());
   std::vector<bool> has_cell(snapshots.size());

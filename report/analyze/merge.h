@@ -17,7 +17,7 @@
 // A number of bytes is far if its distance from the median of all snapshots is more than five times
 // the median distance, more than half of the median, and at least 64 KiB. The first makes it rare,
 // the others make it worth a look. The median and not the mean, because one number that is far
-// moves the mean. Of fewer than three snapshots, none is far.
+// moves the mean. With fewer than three snapshots, none is far.
 namespace heapattach::analyze {
 
 // One of the snapshots. If it could not be read, there are only `source` and `reason`.
@@ -62,7 +62,7 @@ struct MergedTable {
   [[nodiscard]] bool is_complete() const;
 };
 
-// Takes the counts of one snapshot after the other, and keeps only these.
+// Takes one snapshot after the other, and keeps only their counts.
 class Merge {
  public:
   void add(MergedSnapshot snapshot, const snapshot::CountTable& counts);

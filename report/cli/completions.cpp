@@ -56,9 +56,9 @@ bool are_files(std::string_view offers) {
   return offers == "@file" || offers == "@directory";
 }
 
-// Prints the types of the snapshots that a shell finds on the line or in the current directory; a
-// process would have to be stopped for that. Names with spaces or parentheses are left out, because
-// every shell quotes them in its own way. %FILES% are the files.
+// Prints the types of the snapshots on the command line and in the current directory. The types of
+// a process are not offered, because it would have to be stopped. Names with spaces or parentheses
+// are left out, because every shell quotes them in its own way. %FILES% are the files.
 constexpr std::string_view kPrintTypes =
     R"sh(for file in %FILES%; do
     [ -f "$file" ] && gzip -dcf -- "$file" 2>/dev/null | head -n 20000 |
@@ -71,7 +71,7 @@ std::string print_types(std::string_view files) {
   return text.replace(text.find(kMark), kMark.size(), files);
 }
 
-// The words that a type follows: subcommands, and options with their dashes.
+// The words after which a type is expected: subcommands, and options with their dashes.
 std::vector<std::string> before_types() {
   std::vector<std::string> words;
   for (const ReportRow& row : report_rows()) {
@@ -103,7 +103,7 @@ _heapattach_types() {{
   {}
 }}
 _heapattach() {{
-  # For bash, a colon ends a word; names of types have some.
+  # For bash, a colon ends a word, but names of types contain colons.
   local line=${{COMP_LINE:0:COMP_POINT}} prefix=
   local type=${{line##* }} rest=${{line% *}}
   case ${{rest##* }} in

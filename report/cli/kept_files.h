@@ -10,7 +10,7 @@
 namespace heapattach {
 
 // The files of a capture have names such as shop.4711.20261124T093000Z.jsonl.gz: the process, its
-// pid, and the time. What is not named so was put there by somebody else, and is left alone.
+// pid, and the time. Files with other names are not ours, and are left alone.
 inline constexpr std::string_view kCaptureEndings[] = {".jsonl.gz", ".diagnosis.txt",
                                                        ".stacks.txt"};
 
@@ -24,15 +24,15 @@ inline constexpr std::string_view kCaptureEndings[] = {".jsonl.gz", ".diagnosis.
 [[nodiscard]] std::vector<std::string> surplus_files(std::vector<std::string> files,
                                                      std::size_t keep);
 
-// Makes the directory for captures unless there is one. Refuses what another user has put under
-// that name into a directory where everybody can: its owner could replace what is saved there, and
-// choose where it is saved by a link.
+// Makes the directory for captures unless it exists. In a directory where everybody can write, it
+// refuses one, or a link, that another user has made: that user could replace the captures, or
+// choose by the link where they are saved.
 Result<void> make_capture_directory(std::string path);
 
-// Removes them from a directory. What cannot be removed stays.
+// Removes the surplus files of a directory. Those that cannot be removed stay.
 void remove_surplus(const std::string& directory, std::size_t keep);
 
-// Removes the oldest captures until the others have no more than so many bytes.
+// Removes the oldest captures until the rest have at most `most_bytes`.
 void make_room(const std::string& directory, std::uint64_t most_bytes);
 
 }  // namespace heapattach

@@ -22,7 +22,7 @@ std::string source_name(const Source& source) {
   return source.file.empty() ? fmt::format("process {}", source.pid) : source.file;
 }
 
-// Whether the other snapshots may still tell something.
+// Whether the other snapshots can still be read.
 bool is_of_one_snapshot(const Error& error) {
   return error.kind != ErrorKind::Timeout && error.kind != ErrorKind::Interrupted &&
          error.kind != ErrorKind::Usage;
@@ -49,8 +49,8 @@ Result<void> add_source(const Job& job, const Source& source, Gate& gate, analyz
   return {};
 }
 
-// Reads all, and stops at an error that is not about one snapshot alone. The first error, if there
-// is nothing else.
+// Reads all snapshots, unless an error is not about one of them alone. If none could be read,
+// returns the first error.
 Result<void> add_all(Job& job, Gate& gate, analyze::Merge& merge) {
   std::optional<Error> first;
   std::size_t number = 0;
@@ -70,8 +70,8 @@ Result<void> add_all(Job& job, Gate& gate, analyze::Merge& merge) {
   return {};
 }
 
-// The processes in one file, whose format tells them apart by their ids alone. In two containers or
-// on two machines, different ones may have the same.
+// The processes in one file, whose format distinguishes them by their ids alone. In two containers
+// or on two machines, different processes may have the same id.
 class ProcessIds {
  public:
   Result<void> add(const Source& source, const snapshot::Header& header) {
@@ -101,8 +101,8 @@ class ProcessIds {
   std::map<pid_t, Process> first_;  // by id
 };
 
-// Writes all snapshots into one file. Unlike a table, it does not show that one could not be read,
-// so this is an error.
+// Writes all snapshots into one file. Unlike a table, the file cannot show that a snapshot could
+// not be read, so that is an error.
 Result<bool> write_series(const Job& job, Sink& sink) {
   ExportOptions how;
   how.with_gzip = job.options.with_gzip;

@@ -45,7 +45,7 @@ using std::chrono::seconds;
 constexpr seconds kBetweenLists{2};     // of processes, for --name and --tree
 constexpr seconds kBetweenReports{10};  // for conditions that need one
 constexpr seconds kForEnd{10};          // that a run may take to end when it is asked to
-constexpr seconds kForHook{30};         // … when we end
+constexpr seconds kForHook{30};         // … when the watch ends
 constexpr std::uint64_t kUsualBytes = std::uint64_t{2} << 30;
 
 // SIGINT, SIGTERM and SIGCHLD wait until wait() takes them, while this lives.
@@ -77,7 +77,7 @@ class WaitingSignals {
   bool is_asked_ = false;
 };
 
-// A child of ours that is asked to end, and reaped. If it leads a group, all of that is asked.
+// A child process, which is asked to end and reaped. With a leader, its whole group is asked.
 class Child {
  public:
   enum class Kind { Single, Leader };
@@ -125,7 +125,7 @@ class Child {
   Kind kind_ = Kind::Single;
 };
 
-// A hook that runs. It is asked to end when it is late, and killed if it does not.
+// A running hook. It is asked to end when it is late, and killed if it does not end.
 struct Hook {
   Child child;
   Clock::time_point until;
@@ -288,7 +288,7 @@ class Watcher {
                     looked_at_, decided_->text, status));
   }
 
-  // Of all that is kept.
+  // The most bytes of all captures together.
   [[nodiscard]] std::uint64_t bytes_of_all() const {
     return options_.most_bytes == 0 ? kUsualBytes : options_.most_bytes;
   }
@@ -318,8 +318,12 @@ class Watcher {
     ::_exit(static_cast<int>(run_guarded_work(one, real_sources(), settings)));
   }
 
-  // False if it gave no whole report.
-  bool run(Options one, Report report, pid_t pid, const std::string& path) {
+  // False if no report was written.
+  bool run(Options one,
+           Report report,
+           pid_t pid,
+           const std::string& path,
+           Errors errors = Errors::Shown) {
     one.report = report;
     one.format = report == Report::Snapshot ? find_format("jsonl", row_of(report).writers)
                                             : find_format("table", row_of(report).writers);
@@ -332,23 +336,23 @@ class Watcher {
     one.colour = ColourChoice::Never;
     one.output.clear();
     for (const char letter : path) one.output += letter == '%' ? "%%" : std::string(1, letter);
-    Child child = start(one, most_bytes(), Errors::Shown);
+    Child child = start(one, most_bytes(), errors);
     while (child.runs()) {
       if (const auto status = child.ended()) return *status == 0 || *status == 7;
       static_cast<void>(signals_.wait(milliseconds(100)));
-      if (signals_.is_asked()) return false;  // its end is waited for
+      if (signals_.is_asked()) return false;  // ~Child waits for its end
     }
     return false;
   }
 
-  // The reports for which there is memory. Where the target's own limit is near, and we are in the
-  // same control group, ours would bring its end nearer.
+  // The reports for which there is memory. In the target's own control group, the memory that we
+  // use would bring its kill nearer.
   enum class Room { ForAll, ForStacks, ForNothing };
   Room room_for(pid_t pid) {
     constexpr std::uint64_t kForStacks = std::uint64_t{64} << 20;
     const auto process = Process::open(pid);
     const auto facts = process ? clone_facts(*process) : Result<CloneFacts>(process.error());
-    if (!facts) return Room::ForAll;  // it says why it cannot look
+    if (!facts) return Room::ForAll;  // the report says why it cannot look
     const std::uint64_t for_all = kForStacks + 2 * facts->anonymous_bytes;
     std::uint64_t left = facts->available_bytes;
     for (const GroupMemory& group : facts->groups) {
@@ -367,7 +371,7 @@ class Watcher {
     const std::string name = capture_name(watched.name, pid, file_time());
     const std::string path = options_.output + "/" + name;
     const Room room = room_for(pid);
-    // What is kept is not given up for a capture that may fail, unless it needs the bytes.
+    // The capture may fail, so older ones are removed only if it needs their bytes.
     const std::uint64_t share = bytes_of_all() / options_.when.keep;
     if (room != Room::ForNothing) make_room(options_.output, bytes_of_all() - share);
     std::string first;
@@ -394,9 +398,11 @@ class Watcher {
     if (!options_.when.hook.empty()) run_hook(first, second, pid);
   }
 
-  // Diagnoses the live process, or its snapshot if it has ended meanwhile.
+  // Diagnoses the live process, or its snapshot if it has ended meanwhile. If there is no snapshot,
+  // its error has been shown, and that of the diagnosis is the same.
   bool diagnose(pid_t pid, const std::string& snapshot, const std::string& path) {
-    if (run(options_, Report::Diagnose, pid, path)) return true;
+    const Errors errors = snapshot.empty() ? Errors::Dropped : Errors::Shown;
+    if (run(options_, Report::Diagnose, pid, path, errors)) return true;
     if (snapshot.empty() || signals_.is_asked()) return false;
     Options of_file = options_;
     of_file.file = snapshot;

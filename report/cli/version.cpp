@@ -4,7 +4,7 @@
 //    "snapshot_version":1,"reports":[{"report":"count","formats":["table","tsv"]}],
 //    "exit_statuses":[{"status":0,"meaning":"complete"}]}
 //
-// It has what a script can ask this release for. "version" is that of the object, as in all
+// It lists what a script can ask this release for. "version" is that of the object, as in all
 // reports; "snapshot_version" is that of the saved snapshots that this release writes.
 
 #include <string>

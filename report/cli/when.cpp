@@ -24,8 +24,7 @@ constexpr std::array<std::pair<std::string_view, When::What>, 4> kNumbers{{
     {"growth(rss)", When::What::ResidentGrowth},
 }};
 
-// A condition of --fail-if on `TYPE` with the same comparison and number reads what follows the
-// word.
+// Parses what follows the word, such as " > 500", as a condition of --fail-if.
 Result<FailIf> read_comparison(std::string_view rest) {
   return parse_fail_if("count(x)" + std::string(rest));
 }

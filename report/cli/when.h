@@ -23,7 +23,7 @@ struct When {
     Report,          // `condition` decides
   };
   What what = What::Resident;
-  FailIf condition;         // its comparison and its limit are those of the numbers, too
+  FailIf condition;         // for a number, only its comparison and limit count
   bool is_percent = false;  // of the memory that the process may have
   std::string text;         // as the user wrote it
 };
@@ -42,8 +42,8 @@ struct ProcessNumbers {
 // None if the process is gone.
 [[nodiscard]] std::optional<ProcessNumbers> read_numbers(pid_t pid);
 
-// How much the resident memory has grown within a minute. Of less than a minute, only what was
-// seen, so that a start is not taken for a leak.
+// How much the resident memory has grown within the last minute. During the first minute, growth is
+// not extrapolated, so that a start is not taken for a leak.
 class GrowthPerMinute {
  public:
   using Time = std::chrono::steady_clock::time_point;

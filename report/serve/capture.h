@@ -23,12 +23,12 @@ enum class What : std::uint8_t {
   Allocations,
 };
 
-// Whether it is recorded by code in the process, for which the operator must have given leave.
+// Whether code in the process records it, which the operator must allow with --allow-trace.
 [[nodiscard]] constexpr bool is_recording(What what) {
   return what == What::Allocations;
 }
 
-// How long a recording is, unless ?seconds= says otherwise, and at most.
+// The length of a recording without ?seconds=, and the longest one.
 inline constexpr std::chrono::seconds kUsualRecording{10};
 inline constexpr std::chrono::seconds kLongestRecording{60};
 
@@ -38,7 +38,7 @@ struct Page {
   std::string_view path;
   bool as_json = false;  // with ?format=json
   std::string_view type;
-  std::string_view file_ending{};  // of the name under which a browser saves it; empty: shown
+  std::string_view file_ending{};  // of the file that a browser saves; empty: it shows the page
   std::string_view about{};        // the text of the link to it
 };
 
@@ -63,15 +63,15 @@ enum Status : int {
   kTraced = 9,
 };
 
-// One look at one process.
+// One report on one process.
 struct Capture {
   What what = What::Processes;
   pid_t pid = 0;
   std::uint64_t started = 0;  // in ticks since boot: with the pid, it identifies the process
-  std::chrono::milliseconds longest_pause{};  // more is not allowed
+  std::chrono::milliseconds longest_pause{};  // the report fails if it needs more
   std::chrono::seconds length{};              // of a recording
 
-  // Whether both ask for the same; recordings may differ in length.
+  // Whether both are the same report on the same process; recordings may differ in length.
   [[nodiscard]] bool is_like(const Capture& other) const {
     return what == other.what && pid == other.pid && started == other.started;
   }

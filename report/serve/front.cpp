@@ -1,7 +1,7 @@
-// The front is one thread around one event loop: libmicrohttpd parses requests and sends answers,
-// and a request waits, suspended, until the keeper has answered what was asked for it.
+// The front is one thread with one event loop: libmicrohttpd parses requests and sends answers.
+// Each request is suspended until the keeper has answered every question that it needs.
 //
-// Requests for the same share one `Gathering`, whose answer is made once and sent to all of them.
+// Requests with the same route share one `Gathering`, whose answer is made once and sent to all.
 // So a thousand clients cost a thousand sockets and one answer. Everything has a limit:
 // connections, the memory of each, how long a request may take to arrive, how long an answer may
 // take to leave, the number of gatherings, and the memory of the whole process.
@@ -30,10 +30,10 @@
 #include "report/serve/pages.h"
 #include "report/serve/wire.h"
 
-// libmicrohttpd as Debian builds it can speak TLS with GnuTLS, which we do not. No report should
-// load that library with all that it needs in turn, and it has no static form. So it is left out:
+// Debian's libmicrohttpd is linked with GnuTLS, for TLS, which we do not use. No report should load
+// GnuTLS and its dependencies, and Debian has no static form of it. So it is left out:
 // report/CMakeLists.txt makes all references to it weak, hence null. Without TLS, only the first
-// two of these are used; the third is a variable, whose address the linker needs.
+// two of these are called; the third is a variable, whose address the linker needs.
 extern "C" {
 __attribute__((visibility("hidden"))) int gnutls_global_init();
 __attribute__((visibility("hidden"))) void gnutls_global_deinit();
@@ -62,7 +62,7 @@ constexpr seconds kForRequest{10};          // from its connection to its last h
 constexpr seconds kForAnswer{600};          // from its request to its last byte
 constexpr milliseconds kForMetrics{8'000};  // Prometheus waits for ten seconds
 constexpr std::size_t kMostGatherings = 64;
-constexpr std::size_t kMostHeldBytes = std::size_t{48} << 20;  // that clients have not read yet
+constexpr std::size_t kMostHeldBytes = std::size_t{48} << 20;  // of answers not sent yet
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{256} << 20;
 
 struct DropResponse {
@@ -246,7 +246,7 @@ class Front {
     if (request == nullptr) {
       *kept = new Request;  // on_completed() deletes it
       const bool is_read = std::string_view(method) == "GET" || std::string_view(method) == "HEAD";
-      // Otherwise a long body would be read first.
+      // Refused now, because otherwise a long body would be read first.
       return is_read ? MHD_YES : refuse(connection, {405, "only GET and HEAD are allowed\n"});
     }
     if (*body_bytes != 0) {
@@ -325,7 +325,7 @@ class Front {
     return queue(connection, gathering.status, gathering.response);
   }
 
-  // One that is under way, or a new one; null if there are too many.
+  // The unfinished gathering for the route, or a new one; null if there are too many.
   Gathering* gathering_for(const Route& route) {
     for (Gathering& one : gatherings_) {
       if (one.route == route && one.status == 0) return &one;
@@ -371,7 +371,7 @@ class Front {
       const std::string bytes = bytes_of(answer.output, kMostCountBytes);
       const auto state = decode(std::as_bytes(std::span(bytes)));
       if (!state) return finish(gathering, {500, "the list of processes is damaged\n"});
-      if (gathering.state) {  // of metrics: once more, with what the counts have cost
+      if (gathering.state) {  // the second list, which has the cost of the counts
         gathering.state = state;
         return finish_metrics(gathering);
       }
@@ -386,7 +386,7 @@ class Front {
     if (gathering.asked.empty()) ask(gathering, What::Processes, 0);
   }
 
-  // With the list of processes.
+  // Called once the list of processes is there.
   void go_on(Gathering& gathering) {
     switch (gathering.route.kind) {
       case Route::Kind::List: return finish_list(gathering);
@@ -484,8 +484,8 @@ class Front {
     }
   }
 
-  // A recording for which nobody waits any longer is ended. libmicrohttpd does not look at the
-  // sockets of suspended requests.
+  // Ends recordings whose clients have all disconnected. libmicrohttpd does not watch the sockets
+  // of suspended requests.
   void leave_gone() {
     for (Gathering& gathering : gatherings_) {
       if (gathering.status != 0 || gathering.route.length == seconds(0)) continue;
@@ -502,7 +502,7 @@ class Front {
   bool is_closed(MHD_Connection* connection) const {
     const auto found = connections_.find(connection);
     if (found == connections_.end()) return true;
-    pollfd closed{found->second.socket, POLLRDHUP, 0};  // bytes that nobody reads may be before it
+    pollfd closed{found->second.socket, POLLRDHUP, 0};  // unread bytes may precede the end
     return ::poll(&closed, 1, 0) > 0;
   }
 
@@ -523,7 +523,7 @@ class Front {
 
   int longest_wait() {
     unsigned long long of_http = 0;
-    constexpr int kTick = 500;  // limits of time are as exact as this
+    constexpr int kTick = 500;  // the precision of all time limits
     if (MHD_get_timeout(daemon_, &of_http) != MHD_YES) return kTick;
     return static_cast<int>(std::min<unsigned long long>(of_http, kTick));
   }

@@ -17,10 +17,10 @@ struct ProcessCounts {
   std::string text;  // OpenMetrics; empty if there are no counts
 };
 
-// The counts of all processes together have at most so many bytes: the page is made of copies of
-// them, in little memory.
+// The most bytes that the counts of all processes may have together: the page copies them, and the
+// front has little memory.
 inline constexpr std::size_t kMostCountBytes = std::size_t{24} << 20;
-// How much of that each process has, so that none takes the room of another one with long names.
+// The share of each process, so that the long names of one leave room for the others.
 [[nodiscard]] constexpr std::size_t room_for_counts(std::size_t processes) {
   return kMostCountBytes / std::max<std::size_t>(1, processes);
 }

@@ -13,7 +13,7 @@ namespace heapattach::serve {
 
 namespace {
 
-// Takes as long for a wrong token as for the right one.
+// Takes equally long for the right token and for a wrong one.
 bool is_equal(std::string_view given, std::string_view token) {
   unsigned difference = given.size() == token.size() ? 0 : 1;
   for (std::size_t i = 0; i < token.size(); ++i) {
@@ -41,7 +41,7 @@ std::string decoded_base64(std::string_view text) {
   return bytes;
 }
 
-// The name of a scheme is the same in capitals, as HTTP has it.
+// HTTP ignores the case of a scheme's name.
 bool is_scheme(std::string_view given, std::string_view name) {
   return given.size() == name.size() && ::strncasecmp(given.data(), name.data(), name.size()) == 0;
 }
@@ -59,8 +59,8 @@ std::string given_token(std::string_view authorization) {
   return colon == std::string::npos ? std::string() : pair.substr(colon + 1);
 }
 
-// Whether a browser that was led here by a name of somebody else would send another host. Without
-// a token, only names of this machine are answered.
+// Whether a Host header names this machine. The owner of another site can make a name of that site
+// resolve to 127.0.0.1, but the browser then sends that name.
 bool names_this_machine(std::string_view host) {
   std::string_view name = host;
   const std::size_t end = name.starts_with('[') ? name.find(']') : 0;
@@ -71,8 +71,9 @@ bool names_this_machine(std::string_view host) {
   return name.empty() || name == "localhost" || name == "[::1]" || is_address;
 }
 
-// Whether a page of another site, or of another port, makes a browser ask. The page cannot read the
-// answer, but a report stops a process. The list stops nothing, so links to it work.
+// Whether a page of another site, or of another port, made a browser send the request. The page
+// cannot read the answer, but a report stops a process. The list stops nothing, so it may be linked
+// to.
 bool is_sent_from_elsewhere(const RequestText& request) {
   const bool is_elsewhere = request.fetch_site == "cross-site" || request.fetch_site == "same-site";
   return is_elsewhere && request.path != "/";
@@ -89,7 +90,7 @@ constexpr std::string_view kNoRecording =
     "recording allocations puts code into the process, which only heapattach serve --allow-trace "
     "permits\n";
 
-// False if it is no length of a recording.
+// False if the text is not the length of a recording.
 bool read_length(std::string_view text, std::chrono::seconds& length) {
   length = kUsualRecording;
   if (text.empty()) return true;

@@ -12,7 +12,7 @@
 // The meaning of a request. Everything here is a pure function of texts.
 namespace heapattach::serve {
 
-// The data to gather for a request. Requests for the same have equal routes, and share the
+// The data to gather for a request. Requests for the same data have equal routes, and share one
 // answer.
 struct Route {
   enum class Kind : std::uint8_t { List, Metrics, Page };
@@ -45,17 +45,17 @@ struct Refusal {
   std::string text;
 };
 
-// How to know who may ask, and for what.
+// Who may ask, and for what.
 struct Admission {
   std::string token;             // empty: nobody needs one
-  bool is_local_socket = false;  // a Unix socket, on which no browser can be led
+  bool is_local_socket = false;  // a Unix socket, which no web page can reach
   bool allows_recording = false;
 };
 
 // A refusal if the request may not be answered.
 [[nodiscard]] std::optional<Refusal> refuse_stranger(const RequestText& request,
                                                      const Admission& admission);
-// Its route, or the refusal, which lists what there is.
+// Sets the route, or returns a refusal, which lists what there is.
 [[nodiscard]] std::optional<Refusal> read_route(const RequestText& request,
                                                 const Admission& admission,
                                                 Route& route);

@@ -71,7 +71,7 @@ void become_a_run(const Ends& ends, std::uint64_t most_bytes) {
   ::_exit(status);
 }
 
-// "heapattach: process 1: …" without the first word, and without the lines before.
+// The last line, without the "heapattach: " that begins it.
 std::string message_in(std::string_view errors) {
   while (errors.ends_with('\n')) errors.remove_suffix(1);
   std::string_view line = errors.substr(errors.rfind('\n') + 1);

@@ -66,7 +66,8 @@ bool Schedule::is_kept(const Entry& entry, Time now) const {
   return is_last && is_served;
 }
 
-// A heap may have grown since the longest pause that was seen. More than all is never left.
+// The longest pause so far, and a quarter more, because the heap may have grown. At most the whole
+// budget, because more is never left.
 std::chrono::nanoseconds Schedule::expected_pause(const Account& account, What what) const {
   const auto longest = is_recording(what) ? account.longest_of_recordings : account.longest_pause;
   return std::min(longest + longest / 4, per_minute_);
@@ -163,7 +164,8 @@ std::optional<Capture> Schedule::next(Time now) {
   return {};
 }
 
-// A capture that failed without a word may have stopped the process for as long as it was allowed.
+// A capture that ended without reporting its pause may have stopped the process for as long as it
+// was allowed to.
 void Schedule::settle(const Entry& entry, Time now) {
   Account* const account = account_of(entry.capture.pid);
   if (account == nullptr || account->process.started != entry.capture.started) return;

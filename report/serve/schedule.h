@@ -15,14 +15,14 @@
 // Decides which captures run, when, and who gets their results. It knows no sockets, no processes
 // and no clock, so that every rule can be tested:
 //
-//  - Those who ask for the same of the same process share one capture, and get a finished one that
-//    is not older than kFresh.
-//  - A process is stopped no longer than its budget per minute allows. What may exceed the rest of
-//    it is not begun. Counts that cannot be taken for that reason are answered with the last ones.
+//  - Requests for the same report on the same process share one capture, and get a finished one
+//    that is not older than kFresh.
+//  - A process is stopped no longer than its budget per minute allows. A capture that may need more
+//    than is left is not begun; a request for counts then gets the last ones.
 //  - One capture of a process runs at a time, and kMostRunning in all.
-//  - A recording takes as long as it was asked for, so it does not keep other captures of the
-//    process from running. Whoever asks for one while it runs shares it, whatever length they asked
-//    for. It is ended if nobody waits for it any longer.
+//  - A recording takes as long as the client asked, so other captures of the process run meanwhile.
+//    Requests for a recording share the one that runs, whatever length they ask for. It is ended if
+//    nobody waits for it any longer.
 //  - Nothing grows without a bound: a limited number of captures wait, and their results are kept
 //    until they are no longer fresh; only the last counts of each process are kept longer.
 namespace heapattach::serve {
@@ -61,14 +61,14 @@ struct Answer {
   int output = -1;  // borrowed from the schedule; -1: none
 };
 
-// Everything that is known of a served process.
+// What the keeper knows about a served process.
 struct Account {
   ServedProcess process;
   PauseBudget budget{{}};
   std::uint64_t captures = 0;
   std::uint64_t failures = 0;
   std::chrono::nanoseconds pause{};          // of all captures
-  std::chrono::nanoseconds longest_pause{};  // of one that is not a recording
+  std::chrono::nanoseconds longest_pause{};  // of any capture but a recording
   std::chrono::nanoseconds longest_of_recordings{};
   std::chrono::nanoseconds processor_time{};  // of ours, for it
 };

@@ -29,9 +29,9 @@ using std::chrono::seconds;
 
 constexpr int kTickMs = 500;
 constexpr seconds kListAge{1};            // of the list of processes
-constexpr std::size_t kMostCrashes = 10;  // of the front, within …
+constexpr std::size_t kMostCrashes = 10;  // of the front within the window
 constexpr seconds kCrashWindow{60};
-constexpr seconds kForRuns{5};  // how long runs may take to end when we are asked to
+constexpr seconds kForRuns{5};  // that runs may take to end when the server ends
 
 // Signals are read from a descriptor while this lives.
 class SignalQueue {

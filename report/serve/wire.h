@@ -56,8 +56,8 @@ enum class Received : std::uint8_t { Message, Nothing, End };
 
 // The list of processes, with what the keeper knows of each, as the answer to What::Processes.
 struct ServerState {
-  std::vector<Account> accounts;             // their budgets are not passed on
-  std::vector<std::int64_t> budget_left_ns;  // … but what is left of them
+  std::vector<Account> accounts;             // without their budgets
+  std::vector<std::int64_t> budget_left_ns;  // what is left of the budget of each
   std::size_t left_out = 0;
   std::int64_t budget_ns = 0;  // per minute
 };

@@ -6,22 +6,21 @@
 //
 // Facts about the reader that shaped this (protos/third_party/android/art/heap_graph.proto, and its
 // importer):
-// - An object has an id of 64 bits, the number of its type, its size, and two lists of equal
-// length,
-//   the names of its references and the objects referenced. An id is the address; references are
-//   relative to a base, which makes them shorter. A value of 0 means that nothing is referenced, so
-//   the base is less than all of them.
-// - Packets but the last are `continued`, and `index` counts from 0, or the heap counts as cut off.
-//   Names may come after the objects that use them.
-// - A root is a list of objects with a kind out of Java's. There is no room for the name of a
+// - An object has an id of 64 bits, the number of its type, its size, and two lists of the same
+//   length: the names of its references and the objects referenced. An id is the address.
+//   References are relative to a base, which makes them shorter. A value of 0 means that nothing is
+//   referenced, so the base is less than every reference.
+// - All packets but the last are `continued`, and `index` counts from 0; otherwise the reader
+//   reports a truncated heap. Names may come after the objects that use them.
+// - A root is a list of objects with one of Java's kinds. There is no room for the name of a
 //   variable, so each location of roots is an object of its own without a size, "(thread 4711
 //   stack)", whose fields are the variables. It is not an object of the program: its type's name
 //   is in parentheses.
-// - Objects that no root reaches are garbage to the reader. Without roots, as in some dumps, all
-// are.
+// - Objects that no root reaches are garbage to the reader. Without roots, as in some dumps, all of
+//   them are.
 // - An object of size 0 gets the size of its type, which is not set.
-// - A name of a field is cut at its first space, what is before it is the field's type. No name has
-//   one here: a space becomes "_".
+// - The reader cuts a field's name at its first space, and takes the part before it for a type. So
+//   a space becomes "_".
 // - Threads are samples of the oldest kind, which all releases show. Fibers need a release of 2026.
 // - Frames are listed outermost first.
 // - Texts are UTF-8, and appear in a page: names are made safe to show.
@@ -51,7 +50,7 @@ using snapshot::Snapshot;
 
 constexpr std::size_t kPacketBytes = std::size_t{256} << 10;
 
-// The kind of Java's roots that is nearest.
+// The nearest of Java's kinds of roots.
 std::uint64_t java_root(RootKind kind) {
   constexpr std::uint64_t kUnknown = 0;
   constexpr std::uint64_t kNativeStack = 4;
@@ -164,8 +163,8 @@ class HeapGraph {
     add(2, message);
   }
 
-  // An object for the location, with the variables as fields. Its id is no address: those are
-  // greater than the number of locations.
+  // An object for the location, with the variables as fields. Its id cannot be an address, because
+  // addresses are greater than the number of locations.
   void put_root(std::size_t number) {
     const RootGroup& group = groups_[number];
     references_.clear();

@@ -63,7 +63,7 @@ Moment moment_of(pid_t pid, const std::string& exe, const std::string& captured)
     }
     moment.time_ns += millis * 1'000'000;
   }
-  // Not 0, which means that there is no sequence, and not 1, which is that of Perfetto's service.
+  // Neither 0, which means that there is no sequence, nor 1, which is Perfetto's own service.
   moment.sequence = hash_of(fmt::format("{} {} {}", pid, exe, captured)) | 2U;
   return moment;
 }
@@ -139,7 +139,7 @@ std::uint64_t Callstacks::text(std::uint32_t field,
   return at->second;
 }
 
-// Older readers leave out frames without a mapping, so those of no module have one, too.
+// Older readers leave out frames without a mapping, so frames of no module have one, too.
 std::uint64_t Callstacks::mapping(std::string_view module) {
   const auto [at, is_new] = mappings_.try_emplace(std::string(module), mappings_.size() + 1);
   if (!is_new) return at->second;

@@ -1,7 +1,7 @@
 // The processes that can be read, for people:
 //
-//    pid  resident                 since  runtime  heaps  name
-//   4711  19456000  2026-11-24T09:30:00Z  crystal  gc     shop
+//    pid  resident                 since  runtime  heap  name
+//   4711  19456000  2026-11-24T09:30:00Z  crystal    gc  shop
 //   next: heapattach diagnose 4711
 //
 // or as one JSON object on one line, version 1:
@@ -11,9 +11,9 @@
 //    "left_out":3,"not_permitted":12}
 //
 // The process with the most resident memory is the first. `heaps` has the values of --heap that
-// work; it is empty if only reports on stacks and on all memory do, and missing if there was no
-// time to look. `runtime` is missing if none is known. `left_out` are those that --top left out,
-// and `not_permitted` those that may not be read.
+// work; it is empty if only reports on stacks and on all memory work, and missing if there was no
+// time to look. `runtime` is missing if it is unknown. `left_out` is the number of processes that
+// --top left out, and `not_permitted` the number of those that may not be read.
 
 #include "report/format/write/process_list.h"
 
