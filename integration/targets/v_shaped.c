@@ -20,12 +20,20 @@ typedef struct string {
   int is_lit;
 } string;
 
+// With MANAGED, an array's own buffer has a header of eight bytes.
+typedef enum {
+  ArrayFlags__noslices = 1,
+#ifdef MANAGED
+  ArrayFlags__managed = 16,
+#endif
+} ArrayFlags;
+
 typedef struct array {
   void* data;
   int offset;
   int len;
   int cap;
-  int flags;
+  ArrayFlags flags;
   int element_size;
 } array;
 
@@ -139,9 +147,18 @@ static string text(const char* word, int number) {
 
 static array new_array(int cap, int element_size, bool is_atomic) {
   array result = {0};
-  const size_t bytes = (size_t)cap * (size_t)element_size;
-  result.data = is_atomic ? GC_MALLOC_ATOMIC(bytes) : GC_MALLOC(bytes);
-  if (is_atomic) memset(result.data, 0, bytes);
+  size_t bytes = (size_t)cap * (size_t)element_size;
+#ifdef MANAGED
+  bytes += sizeof(void*);
+  result.flags = ArrayFlags__managed;
+#endif
+  char* const buffer = is_atomic ? GC_MALLOC_ATOMIC(bytes) : GC_MALLOC(bytes);
+  if (is_atomic) memset(buffer, 0, bytes);
+#ifdef MANAGED
+  result.data = buffer + sizeof(void*);
+#else
+  result.data = buffer;
+#endif
   result.cap = cap;
   result.element_size = element_size;
   return result;

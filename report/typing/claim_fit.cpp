@@ -32,7 +32,16 @@ Fit fit_instance(const Claim& claim, std::uint64_t object_bytes, bool is_chunk) 
   return is_possible ? Fit{Rank::Loose, claim.one} : Fit{};
 }
 
+// The object has a header, and room for the element that the pointer points to.
+Fit fit_after_header(const Claim& claim, std::uint64_t object_bytes, std::uint64_t inside) {
+  if (claim.many == kNoRow || claim.step == 0 || inside < claim.header) return {};
+  if ((inside - claim.header) % claim.step != 0) return {};
+  if (inside > object_bytes || claim.bytes > object_bytes - inside) return {};
+  return {inside == claim.header ? Rank::Elements : Rank::Inside, claim.many};
+}
+
 Fit fit_inside(const Claim& claim, std::uint64_t object_bytes, std::uint64_t inside) {
+  if (claim.header != 0) return fit_after_header(claim, object_bytes, inside);
   if (claim.step == 0 || inside % claim.step != 0 || claim.many == kNoRow) return {};
   if (claim.bytes > object_bytes / 2) return {};
   return {Rank::Inside, claim.many};
@@ -45,7 +54,7 @@ Fit fit_size(const Claim& claim, const heap::Block& block, std::uint64_t inside)
     case Claim::How::Instance:
       return fit_instance(claim, object_bytes, (block.flags & heap::kChunk) != 0);
     case Claim::How::Elements:
-      return claim.bytes > object_bytes ? Fit{} : Fit{Rank::Elements, claim.many};
+      return claim.bytes > object_bytes ? Fit{} : Fit{Rank::Elements, claim.one};
     case Claim::How::Start: return {Rank::Name, claim.one};
   }
   return {};

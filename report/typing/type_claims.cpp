@@ -106,7 +106,9 @@ std::optional<Claim> TypeRows::claim_of_pointer(const PointerWord& word) {
     return claim;
   }
   if (const auto owner = vlang::owner_of_buffer(pointer.name); !owner.empty()) {
-    return buffer_claim(pointer.target, shown(model_.find(owner)));
+    const std::string& holder = shown(model_.find(owner));
+    return vlang::has_header(pointer.name) ? headed_claim(pointer.target, holder)
+                                           : buffer_claim(pointer.target, holder);
   }
   if (is_node_base(target.name)) return std::nullopt;
   return instance_claim(pointer.target);
@@ -118,6 +120,15 @@ std::optional<Claim> TypeRows::buffer_claim(TypeRef element, const std::string& 
   claim.how = Claim::How::Elements;
   claim.bytes = claim.step = bytes_of(model_, element);
   claim.one = claim.many = intern({Kind::Buffer, element, holder});
+  return claim;
+}
+
+// A buffer that is not V's own begins with its first element.
+std::optional<Claim> TypeRows::headed_claim(TypeRef element, const std::string& holder) {
+  auto claim = buffer_claim(element, holder);
+  if (!claim) return claim;
+  claim->header = vlang::kHeaderBytes;
+  claim->many = intern({Kind::Headed, element, holder});
   return claim;
 }
 

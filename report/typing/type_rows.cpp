@@ -177,6 +177,7 @@ TypeIndex TypeRows::intern(const Key& key) {
     case Kind::Many: type.name = shown(ref) + "[]"; break;
     case Kind::Closure: type.name = fmt::format("(closure of {})", holder); break;
     case Kind::Buffer:
+    case Kind::Headed:
     case Kind::Unknown: type.name = fmt::format("(buffer of {})", holder); break;
     case Kind::Held: type.name = unnamed_in(holder); break;
   }
@@ -208,6 +209,8 @@ void TypeRows::fill(const Key& key, TypeIndex row) {
     }
   } else if (kind == Kind::Many || kind == Kind::Buffer) {
     fill_elements(ref, 0, layout, type);
+  } else if (kind == Kind::Headed) {
+    fill_elements(ref, vlang::kHeaderBytes, layout, type);
   } else if (kind == Kind::Unknown || kind == Kind::Held) {
     // The objects that it references in turn belong to the same holder, unless something better is
     // known.

@@ -32,8 +32,10 @@ struct Claim {
   std::uint64_t bytes = 0;   // of an instance or element; 0: unknown
   std::uint64_t step =
       0;  // it may point inside at a multiple of this many bytes; 0: only to the start
-  TypeIndex one = kNoRow;   // the row of an object that contains one instance
-  TypeIndex many = kNoRow;  // … several; kNoRow: impossible
+  std::uint64_t header = 0;  // of an object with elements: bytes in front of the first one, which a
+                             // pointer inside does not count; at the start there is none
+  TypeIndex one = kNoRow;    // the row of an object that contains one instance
+  TypeIndex many = kNoRow;   // … several; kNoRow: impossible
   // … one instance of the type or of one that is derived from it; kNoRow: there is none, or each
   // object says what it is.
   TypeIndex one_or_subtype = kNoRow;
@@ -118,7 +120,16 @@ class TypeRows {
   [[nodiscard]] types::TypeRef type_of(TypeIndex row) const { return refs_[row]; }
 
  private:
-  enum class Kind : std::uint8_t { One, OneOrSubtype, Many, Buffer, Closure, Unknown, Held };
+  enum class Kind : std::uint8_t {
+    One,
+    OneOrSubtype,
+    Many,
+    Buffer,
+    Headed,
+    Closure,
+    Unknown,
+    Held
+  };
   using Key = std::tuple<Kind, types::TypeRef, std::string>;
 
   TypeIndex intern(const Key& key);
@@ -132,6 +143,7 @@ class TypeRows {
   std::optional<Claim> claim_of_container(const PointerWord& word);
   std::optional<Claim> claim_of_pointer(const PointerWord& word);
   std::optional<Claim> buffer_claim(types::TypeRef element, const std::string& holder);
+  std::optional<Claim> headed_claim(types::TypeRef element, const std::string& holder);
   std::optional<Claim> instance_claim(types::TypeRef target);
   [[nodiscard]] std::string holder_of(const PointerWord& word) const;
   PointerMap map_of(types::TypeRef ref);

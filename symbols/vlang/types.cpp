@@ -24,6 +24,7 @@ constexpr std::string_view kMap = "Map_";
 constexpr std::string_view kStruct = "struct ";
 constexpr std::string_view kPointer = "_ptr";
 constexpr std::string_view kBuffer = "buffer of ";
+constexpr std::string_view kManagedBuffer = "managed buffer of ";
 constexpr std::string_view kEntries = "entries of ";
 constexpr std::string_view kValue = "value of ";
 constexpr std::string_view kTypeNumber = "_typ";
@@ -138,16 +139,27 @@ std::optional<TypeRef> structure_of(const TypeModel& model, const Type& type) {
   return base;
 }
 
+// Whether arrays have a flag for buffers with a header.
+bool has_managed_arrays(const TypeModel& model) {
+  const TypeRef flags = model.find("ArrayFlags");
+  if (flags == kNoType) return false;
+  const auto& all = model[flags].enumerators;
+  return std::any_of(all.begin(), all.end(), [](const types::Enumerator& one) {
+    return one.name == "ArrayFlags__managed";
+  });
+}
+
 // Makes `member` a pointer to a buffer of `owner`.
 void lead_to_buffer(TypeModel& model,
                     std::vector<Member>& members,
                     std::string_view member,
                     const std::string& owner,
-                    TypeRef element) {
+                    TypeRef element,
+                    std::string_view kind = kBuffer) {
   for (Member& one : members) {
     if (one.name != member || one.type >= model.types().size()) continue;
     if (model[one.type].shape != Shape::Pointer) continue;
-    one.type = pointer_to(model, fmt::format("{}{} {}", kBuffer, owner, member), element);
+    one.type = pointer_to(model, fmt::format("{}{} {}", kind, owner, member), element);
   }
 }
 
@@ -155,7 +167,8 @@ void describe_array(TypeModel& model, TypeRef at, TypeRef base) {
   const std::string name = model[at].name;
   std::vector<Member> members = model[base].members;
   const TypeRef element = InV(model).type(std::string_view(name).substr(kArray.size()));
-  if (element != kNoType) lead_to_buffer(model, members, "data", name, element);
+  const std::string_view kind = has_managed_arrays(model) ? kManagedBuffer : kBuffer;
+  if (element != kNoType) lead_to_buffer(model, members, "data", name, element, kind);
   model[at].members = std::move(members);
 }
 
@@ -339,9 +352,14 @@ bool describe(TypeModel& model) {
 }
 
 std::string_view owner_of_buffer(std::string_view pointer_name) {
-  if (!pointer_name.starts_with(kBuffer)) return {};
-  pointer_name.remove_prefix(kBuffer.size());
+  const bool is_headed = has_header(pointer_name);
+  if (!is_headed && !pointer_name.starts_with(kBuffer)) return {};
+  pointer_name.remove_prefix(is_headed ? kManagedBuffer.size() : kBuffer.size());
   return pointer_name.substr(0, pointer_name.rfind(' '));
+}
+
+bool has_header(std::string_view pointer_name) {
+  return pointer_name.starts_with(kManagedBuffer);
 }
 
 ShownNames shown_names(const TypeModel& model) {

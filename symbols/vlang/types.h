@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -28,6 +29,11 @@ bool describe(types::TypeModel& model);
 
 // The container's type if describe() has made this type of pointers to its buffers; else empty.
 [[nodiscard]] std::string_view owner_of_buffer(std::string_view pointer_name);
+
+// Whether V's own buffers of that type have a header, which no array's pointer includes. Buffers
+// that V has from C have none.
+[[nodiscard]] bool has_header(std::string_view pointer_name);
+inline constexpr std::uint64_t kHeaderBytes = 8;
 
 // The names to show for types of a model that describe() has changed: "main.Session",
 // "[]&main.Session", "map[string]int".

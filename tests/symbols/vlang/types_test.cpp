@@ -95,6 +95,22 @@ TEST_CASE("an array's typedef says what its buffer contains") {
   CHECK_FALSE(names.contains(unknown));
 }
 
+TEST_CASE("newer releases have a header in front of an array's elements, but not of a map's") {
+  Program v;
+  const TypeRef flags = add(v.model, "ArrayFlags", Shape::Enumeration);
+  v.model[flags].enumerators = {{"ArrayFlags__noslices", 1}, {"ArrayFlags__managed", 16}};
+  const TypeRef sessions = add_typedef(v.model, "Array_main__Session", v.array);
+  const TypeRef map = add_typedef(v.model, "Map_string_int", v.map);
+  CHECK(vlang::describe(v.model));
+  const std::string& data = v.pointer_in(sessions, 0).name;
+  CHECK(vlang::has_header(data));
+  CHECK(vlang::owner_of_buffer(data) == "Array_main__Session");
+  CHECK(vlang::shown_names(v.model).at(sessions) == "[]main.Session");
+  const std::string& keys = v.pointer_in(v.model[map].members.at(0).type, 0).name;
+  CHECK_FALSE(vlang::has_header(keys));
+  CHECK(vlang::owner_of_buffer(keys) == "Map_string_int");
+}
+
 TEST_CASE("a map's typedef says what its keys and values are, if only one reading is possible") {
   Program v;
   const TypeRef map = add_typedef(v.model, "Map_string_main__Session_ptr", v.map);
