@@ -119,7 +119,10 @@ ruby::ThreadWords words_of(const Taken& taken) {
   return words;
 }
 
-Result<void> add_objects(const RubyTarget& target, const Taken& taken, snapshot::Snapshot& to) {
+Result<void> add_objects(const RubyTarget& target,
+                         const Taken& taken,
+                         const Deadline& deadline,
+                         snapshot::Snapshot& to) {
   std::optional<ruby::CopyFirst> copied;
   if (taken.memory) copied.emplace(*taken.memory, target.memory);
   const MemoryReader& memory = copied ? static_cast<const MemoryReader&>(*copied) : target.memory;
@@ -131,7 +134,7 @@ Result<void> add_objects(const RubyTarget& target, const Taken& taken, snapshot:
   ruby::CopiedReferences references{
       reader, ruby::find_roots(*target.machine, target.modules, memory, *taken.heap,
                                words_of(taken), reader)};
-  return ruby::add_objects(*taken.heap, &references, to);
+  return ruby::add_objects(*taken.heap, &references, to, deadline);
 }
 
 Result<Taken> take_once(const RubyTarget& target, const Request& request) {
@@ -249,8 +252,8 @@ Result<snapshot::Snapshot> read_ruby_from_outside(const RubyTarget& target,
       HA_TRY(snapshot::while_it_changes(target.process != nullptr, request.deadline, take));
   snapshot::Snapshot snapshot;
   if (with_edges) request.note("reading what the objects reference");
-  HA_TRY(with_edges ? add_objects(target, taken, snapshot)
-                    : ruby::add_objects(*taken.heap, nullptr, snapshot));
+  HA_TRY(with_edges ? add_objects(target, taken, request.deadline, snapshot)
+                    : ruby::add_objects(*taken.heap, nullptr, snapshot, request.deadline));
   fill_header(target, taken, snapshot);
   snapshot.header.captured = snapshot::moment_text(captured);
   request.note(fmt::format(

@@ -3,6 +3,7 @@
 #include "symbols/ruby/threads.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,11 +25,11 @@ namespace heapattach {
 
 namespace {
 
-Result<snapshot::Snapshot> heap_of(const FakeRuby& ruby) {
+Result<snapshot::Snapshot> heap_of(const FakeRuby& ruby, const Deadline& deadline = {}) {
   ruby::HeapCopy heap(Arena::reserve(std::size_t{1} << 20, 0).value());
   HA_TRY(heap.copy(ruby.machine, ruby.memory, {}));
   snapshot::Snapshot snapshot;
-  HA_TRY(ruby::add_objects(heap, nullptr, snapshot));
+  HA_TRY(ruby::add_objects(heap, nullptr, snapshot, deadline));
   return snapshot;
 }
 
@@ -53,6 +54,14 @@ std::string release() {
 }
 
 }  // namespace
+
+TEST_CASE("reading what Ruby's objects are ends when the deadline has passed") {
+  const FakeRuby ruby(release());
+  REQUIRE(heap_of(ruby));
+  const auto late = heap_of(ruby, {.at = std::chrono::steady_clock::time_point::min()});
+  REQUIRE(!late);
+  CHECK(late.error().kind == ErrorKind::Timeout);
+}
 
 TEST_CASE("the form of Ruby's code is found although some of it is garbage without a name") {
   FakeRuby ruby(release());

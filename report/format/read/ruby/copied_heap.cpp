@@ -27,12 +27,18 @@ class Builder {
   Builder(const HeapCopy& heap, CopiedReferences* references)
       : heap_(heap), references_(references), tables_(pieces_.tables.emplace_back()) {}
 
-  void add_all() {
-    heap_.for_each([&](const HeapCopy::Object& object) { add(object); });
-    if (references_ == nullptr || pieces_.all.empty()) return;
+  Result<void> add_all(const Deadline& deadline) {
+    std::uint64_t looks = 0;
+    Result<void> goes_on;
+    heap_.for_each([&](const HeapCopy::Object& object) {
+      if (looks++ % kBetweenLooks == 0 && goes_on) goes_on = deadline.check("Ruby's references");
+      if (goes_on) add(object);
+    });
+    if (!goes_on || references_ == nullptr || pieces_.all.empty()) return goes_on;
     for (RootGroup& root : references_->roots) {
       pieces_.all.front().roots.push_back({root.name, std::move(root.to)});
     }
+    return {};
   }
 
   RubyPieces& pieces() { return pieces_; }
@@ -58,6 +64,7 @@ class Builder {
 
  private:
   static constexpr std::size_t kMostNamed = 4;
+  static constexpr std::uint64_t kBetweenLooks = 4096;  // objects
   static constexpr std::size_t kEdgesTogether = std::size_t{1} << 22;
 
   RubyPiece& piece() {
@@ -169,14 +176,18 @@ std::string what_is_missing(const HeapCopy& heap, const Builder& builder, bool w
 
 }  // namespace
 
-Result<void> add_objects(const HeapCopy& heap, CopiedReferences* references, Snapshot& snapshot) {
+Result<void> add_objects(const HeapCopy& heap,
+                         CopiedReferences* references,
+                         Snapshot& snapshot,
+                         const Deadline& deadline) {
   std::uint64_t count = 0;
   heap.for_each([&](const HeapCopy::Object&) { ++count; });
   if (count >= kMostObjects) {
     return Error{ErrorKind::Unsupported, "more than four billion objects"};
   }
   Builder builder(heap, references);
-  builder.add_all();
+  HA_TRY(builder.add_all(deadline));
+  HA_TRY(deadline.check("Ruby's references"));
   const Names names(builder.pieces());
   const bool with_edges = references != nullptr;
   const Joined joined = join(builder.pieces(), names, with_edges, snapshot);

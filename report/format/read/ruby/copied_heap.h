@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "attach/base/deadline.h"
 #include "report/model/model.h"
 #include "symbols/ruby/heap_pages.h"
 #include "symbols/ruby/references.h"
@@ -21,6 +22,7 @@ struct CopiedReferences {
 // are known. So it is always partial. Unsupported if there are too many.
 Result<void> add_objects(const HeapCopy& heap,
                          CopiedReferences* references,
-                         snapshot::Snapshot& snapshot);
+                         snapshot::Snapshot& snapshot,
+                         const Deadline& deadline = {});
 
 }  // namespace heapattach::ruby
