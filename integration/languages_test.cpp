@@ -394,7 +394,7 @@ TEST_CASE("without debug information, Nim's symbols name objects of inheritable 
 void check_v(const std::string& name) {
   LiveTarget target(name);
   const Answer& truth = target.greeting();
-  const Count count = count_of(target.pid(), Release{.is_tried = true});
+  const Count count = count_of(target.pid(), Release{"V", "", true});
   CHECK(count.objects.at("main.Session") == truth.at("sessions"));
   CHECK(count.objects.at("(buffer of []main.Item)") == truth.at("item_buffers"));
   CHECK(count.objects.at("(buffer of []int)") == truth.at("rows"));

@@ -228,7 +228,7 @@ static void* work(void* unused) {
   for (int i = 0; i < OWN; ++i) *(main__Session**)pushed(&own) = new_session("worker", i);
   pthread_barrier_wait(&ready);
   pthread_barrier_wait(&done);
-  return own.len == OWN ? unused : &own;
+  return own.len == OWN ? unused : app;
 }
 
 int main(void) {

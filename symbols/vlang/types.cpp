@@ -340,8 +340,11 @@ bool describe(TypeModel& model) {
   for (TypeRef ref = 0; ref < count; ++ref) {
     const auto base = structure_of(model, model[ref]);
     if (!base) continue;
-    model[ref].name.starts_with(kArray) ? describe_array(model, ref, *base)
-                                        : describe_map(model, ref, *base);
+    if (model[ref].name.starts_with(kArray)) {
+      describe_array(model, ref, *base);
+    } else {
+      describe_map(model, ref, *base);
+    }
   }
   const TypeRef text = model.find(kString);
   const TypeRef byte = model.find("unsigned char");
