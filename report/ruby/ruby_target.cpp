@@ -35,6 +35,7 @@ struct Taken : snapshot::Holding {
   std::unique_ptr<Capture> memory;  // all that may be written; null without edges
   std::unique_ptr<ruby::HeapCopy> heap;
   MemoryMap map;
+  std::uint64_t used_bytes = 0;  // of the memory that may be written
 };
 
 // Whether the process may have written the mapping, so that it may have references in it.
@@ -83,6 +84,7 @@ Result<Taken> take_with_edges(const RubyTarget& target, const Request& request) 
   taken.map = target.core ? target.map : HA_TRY(target.process->maps());
   const std::uint64_t pages = HA_TRY(ruby::count_pages(*target.machine, target.memory));
   const std::uint64_t bytes = bytes_of(writable_memory(taken.map));
+  taken.used_bytes = bytes;
   if (target.process) {
     taken.memory = std::make_unique<Capture>(
         HA_TRY(Arena::reserve(bytes + bytes / 4 + kSpareBytes, kSpareBytes)));
@@ -91,6 +93,7 @@ Result<Taken> take_with_edges(const RubyTarget& target, const Request& request) 
     if (from.process == nullptr) return {};
     taken.map = HA_TRY(from.process->maps());
     const auto used = HA_TRY(used_memory(*from.process, taken.map, from.deadline));
+    taken.used_bytes = bytes_of(used);
     return taken.memory->add_parts(from.memory, writable_memory(taken.map), used,
                                    {workers_for(bytes), from.deadline});
   };
@@ -131,6 +134,7 @@ Result<void> add_objects(const RubyTarget& target,
                                [&](ruby::Value value) { return taken.heap->has_object(value); });
   reader.use(taken.heap->shapes(),
              [&](ruby::Value value) { return taken.heap->slot_bytes_of(value); });
+  reader.allow(taken.used_bytes / 8);
   ruby::CopiedReferences references{
       reader, ruby::find_roots(*target.machine, target.modules, memory, *taken.heap,
                                words_of(taken), reader)};

@@ -8,7 +8,6 @@ namespace heapattach::ruby {
 
 namespace {
 
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 27;
 constexpr std::uint64_t kMostBlockBytes = 1U << 20;
 
 // FL_EXIVAR: the object has variables in a table of the interpreter.
@@ -140,7 +139,7 @@ void ReferenceReader::object(Value at, const Slot& slot, List& into) {
   const bool is_in_slot = slot.has(1);
   const std::uint64_t count = is_in_slot ? 3 : slot.words[2] & 0xffffffff;
   const std::uint64_t from = is_in_slot ? at + 16 : slot.words[3];
-  if (count > kMostElements) return fail();
+  if (!take(count)) return fail();
   const auto& names = variables_of(slot.of_class());
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto value = is_in_slot ? std::optional(slot.words[2 + i]) : values_.word(from + i * 8);
@@ -189,7 +188,7 @@ void ReferenceReader::structure(Value at, const Slot& slot, List& into) {
   const std::uint64_t in_slot = slot.flags() >> 13 & machine_.layout->values.struct_length;
   const std::uint64_t count = in_slot != 0 ? in_slot : slot.words[2];
   const std::uint64_t from = in_slot != 0 ? at + 16 : slot.words[3];
-  if (count > kMostElements) return fail();
+  if (!take(count)) return fail();
   const auto& names = members_of(slot.of_class());
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto value = values_.word(from + i * 8);
@@ -204,7 +203,7 @@ void ReferenceReader::array(Value at, const Slot& slot, List& into) {
     return;
   }
   const auto all = values_.elements(at);
-  if (!all || all->count > kMostElements) return fail();
+  if (!all || !take(all->count)) return fail();
   if (all->count == 0) return;
   // A wrong count must not cost memory.
   if (!values_.word(all->at + (all->count - 1) * 8)) return fail();

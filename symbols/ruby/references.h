@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -41,6 +42,11 @@ class ReferenceReader {
     shapes_ = std::move(shapes);
     slot_bytes_ = std::move(slot_bytes);
   }
+
+  // The words that all Arrays, Structs and variables together may have: those of the process's
+  // memory, since each belongs to one object. More are in a heap that is broken, or that shall cost
+  // our memory.
+  void allow(std::uint64_t words) { words_left_ = words; }
 
   // Replaces the contents of `into` by the references of the object in this slot, except its class.
   Extent read(Value at, const Slot& slot, std::vector<Reference>& into);
@@ -106,6 +112,13 @@ class ReferenceReader {
   void generic(Value at, const Slot& slot, List& into);
   void words_of_block(std::uint64_t at, List& into);
   void fail() { has_failed_ = true; }
+  // Whether an object may have so many words.
+  bool take(std::uint64_t words) {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 27;
+    if (words > std::min(kMost, words_left_)) return false;
+    words_left_ -= words;
+    return true;
+  }
   void add(Value to, std::string_view name, List& into) {
     if (is_reference(to)) into.push_back({to, name});
   }
@@ -128,6 +141,7 @@ class ReferenceReader {
   Shapes shapes_;
   std::function<std::uint64_t(Value)> slot_bytes_ = [](Value) { return sizeof(Slot); };
   bool has_failed_ = false;
+  std::uint64_t words_left_ = ~std::uint64_t{0};
 };
 
 // The size of a block from the C library's malloc(), by the word before it; 0 if it is not one.

@@ -58,6 +58,23 @@ TEST_CASE(
   CHECK(references_of(ruby, shared).references == Pairs{{"shared", list}});
 }
 
+TEST_CASE("Ruby arrays have no more elements together than the process has words") {
+  FakeRuby ruby;
+  const std::uint64_t text = ruby.string("text");
+  const std::uint64_t list = ruby.array({text, 5, text});
+  const ruby::Values values(ruby.memory, ruby.machine.layout->values);
+  ruby::ReferenceReader reader(ruby.machine, values, [](ruby::Value) { return true; });
+  reader.allow(7);
+  std::vector<ruby::Reference> found;
+  const auto read = [&] {
+    const ruby::Extent extent = reader.read(list, values.slot(list).value(), found);
+    return std::pair(extent, found.size());
+  };
+  CHECK(read() == std::pair(ruby::Extent::Whole, std::size_t{3}));
+  CHECK(read() == std::pair(ruby::Extent::Whole, std::size_t{3}));
+  CHECK(read() == std::pair(ruby::Extent::Words, std::size_t{0}));
+}
+
 TEST_CASE("a Ruby object's references have the names of its variables") {
   FakeRuby ruby;
   const std::uint64_t index = ruby.take(16);
