@@ -42,7 +42,7 @@ MESSAGES = {
                 "contexts 51 *Context",
     "Frame": "iid 1 uint64, function 2 uint64, mapping 3 uint64, rel_pc 4 uint64, source 5 uint64, "
              "line 6 uint32",
-    "Callstack": "iid 1 uint64, frames 2 +uint64",
+    "Callstack": "iid 1 uint64, frames 2 *uint64",
     "Mapping": "iid 1 uint64, start 4 uint64, end 5 uint64, paths 7 *uint64",
     "Context": "iid 1 uint64, name 2 string, kind 3 string",
     "Defaults": "stacks 100 StackDefaults",
@@ -165,8 +165,13 @@ def show_profile(profile, names, index):
 def main(file):
     trace = declared()()
     with open(file, "rb") as opened:
-        trace.ParseFromString(opened.read())
+        data = opened.read()
+    trace.ParseFromString(data)
+    # This library reads numbers packed or not; the importer only as they are declared.
+    assert trace.ByteSize() == len(data), "numbers are packed that should not be, or the reverse"
     assert not set(unknown_fields(trace)), set(unknown_fields(trace))
+    clocks = [packet for packet in trace.packet if packet.HasField("clock_snapshot")]
+    assert len(clocks) == 1, "clocks that go backwards are refused, so there is one time only"
     heaps, names, dumps, threads = {}, {}, collections.Counter(), {}
     for packet in trace.packet:
         sequence = packet.sequence

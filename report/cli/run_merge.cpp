@@ -118,6 +118,7 @@ Result<bool> write_series(const Job& job, Sink& sink) {
     }
     HA_TRY(ids.add(source, taken.header));
     HA_TRY(job.options.format->snapshot(taken, sink, how));
+    how.is_later = true;
   }
   return true;
 }

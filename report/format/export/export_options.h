@@ -25,6 +25,7 @@ struct ExportOptions {
   Deadline deadline;
   // Called occasionally with the number of objects written. May be empty.
   std::function<void(std::uint64_t objects)> on_progress;
+  bool is_later = false;  // the file has a snapshot already
 };
 
 }  // namespace heapattach

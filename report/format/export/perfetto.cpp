@@ -282,6 +282,8 @@ Result<void> write_perfetto(const Snapshot& snapshot, Sink& sink, const ExportOp
   for (const snapshot::Thread& thread : snapshot.threads) {
     threads.message(2, thread_message(thread.tid, header.pid, thread.name));
   }
+  // The importer refuses clocks that go backwards, as they do if a later snapshot comes first.
+  if (!options.is_later) put_clocks(out, moment);
   put_start(out, moment, std::move(threads));
   HeapGraph(snapshot, out, moment).put();
   put_stacks(out, moment, snapshot);

@@ -102,8 +102,7 @@ void put_labels(ExportStream& out, const Moment& moment) {
   put_packet(out, moment, kTrackDescriptor, track);
 }
 
-// All clocks show the time of day, so that moments of several files are on one time axis.
-void put_start(ExportStream& out, const Moment& moment, ProtobufMessage threads) {
+void put_clocks(ExportStream& out, const Moment& moment) {
   constexpr std::uint64_t kTimeOfDay = 1;
   constexpr std::uint64_t kMonotonic = 3;
   constexpr std::uint64_t kMonotonicCoarse = 4;
@@ -116,6 +115,9 @@ void put_start(ExportStream& out, const Moment& moment, ProtobufMessage threads)
     clocks.message(1, clock);
   }
   put_packet(out, moment, kClockSnapshot, clocks);
+}
+
+void put_start(ExportStream& out, const Moment& moment, ProtobufMessage threads) {
   ProtobufMessage process;
   process.number(1, static_cast<std::uint64_t>(moment.pid));
   process.bytes(3, terminal_text(moment.exe));
@@ -172,7 +174,7 @@ std::uint64_t Callstacks::frame(const Line& line) {
 std::uint64_t Callstacks::finish_stack() {
   ProtobufMessage message;
   message.number(1, ++stacks_);
-  message.message(2, open_);
+  message.append(open_);
   defined_.message(kCallstacks, message);
   open_.clear();
   return stacks_;

@@ -47,7 +47,11 @@ void put_packet(ExportStream& out,
                 const ProtobufMessage& message,
                 Names names = Names::None);
 
-// Writes the clocks, the name of the process, and its labels.
+// Writes what the clocks show, once in a file. All show the time of day, so that moments of several
+// files are on one time axis.
+void put_clocks(ExportStream& out, const Moment& moment);
+
+// Writes the name of the process, and its labels.
 void put_start(ExportStream& out, const Moment& moment, ProtobufMessage threads = {});
 
 // The message of a thread in put_start().
@@ -65,7 +69,7 @@ class Callstacks {
   };
   std::uint64_t frame(const Line& line);
   // Adds a frame to the stack that is being made, the outermost first.
-  void push(std::uint64_t frame) { open_.varint(frame); }
+  void push(std::uint64_t frame) { open_.number(kFrame, frame); }
   std::uint64_t finish_stack();
   // Adds a fiber, of which stacks are samples.
   void fiber(std::uint64_t number, std::string_view name);
@@ -74,6 +78,9 @@ class Callstacks {
   void put(ExportStream& out, const Moment& moment);
 
  private:
+  // One field for each frame: Perfetto's own reader ignores a packed one here.
+  static constexpr std::uint32_t kFrame = 2;
+
   std::uint64_t text(std::uint32_t field,
                      std::unordered_map<std::string, std::uint64_t>& known,
                      std::string_view text);

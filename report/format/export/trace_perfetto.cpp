@@ -38,6 +38,7 @@ class Writer {
   }
 
   Result<void> put() {
+    put_clocks(out_, moment_);
     put_start(out_, moment_);
     HA_TRY(name_stacks());
     const std::uint64_t length = std::max<std::uint64_t>(trace_.header.duration_ns, 1);
