@@ -176,23 +176,31 @@ constexpr std::string_view kValuesCode = R"(
 )";
 
 // Until 3.0, the C library writes the dump, at the latest when `file` is closed, after Ruby's own
-// output. Ruby's own `require` takes no locks of rubygems, which another thread may hold.
+// output. Ruby's own `require` takes no locks of rubygems, which another thread may hold. Nearly
+// all of our code is compiled while allocations are traced, so that its own parts are known to be
+// ours.
 std::string dump_code(int descriptor, const RubyOptions& options) {
   const std::string_view names = options.with_edges ? kNamesCode : "";
   const bool with_fields = options.with_edges && options.with_values;
   return fmt::format(
       R"(TOPLEVEL_BINDING.eval('
-begin
+->(code) do
   unless ObjectSpace.respond_to?(:dump_all)
     own = Object.private_method_defined?(:gem_original_require) ? :gem_original_require : :require
     TOPLEVEL_BINDING.receiver.send(own, "objspace")
   end
   traced = ObjectSpace.allocation_sourcefile(Object.new)
   ObjectSpace.trace_object_allocations_start
-  last = IO.for_fd({}, "wb")
+  TOPLEVEL_BINDING.eval(code, "{0}", 1).call(traced)
+rescue Exception => error
+  STDERR.write(LoadError === error ? "{1}: " : "Ruby says: ", error.message)
+  STDERR.flush
+end', "{0}", 1).call('
+->(traced) do
+  last = IO.for_fd({2}, "wb")
   file = last.dup
   file.write("{{\"type\":\"TRACED\"}}\n") if traced
-{}{}
+{3}{4}
   file.flush
   GC.start
   GC.disable
@@ -200,11 +208,8 @@ begin
   file.close
   last.write("{{\"type\":\"END\"}}\n")
   last.close
-rescue Exception => error
-  STDERR.write(LoadError === error ? "{}: " : "Ruby says: ", error.message)
-  STDERR.flush
-end', "{}", 1))",
-      descriptor, names, with_fields ? kValuesCode : "", kNoLibrary, kOwnFile);
+end'))",
+      kOwnFile, kNoLibrary, descriptor, names, with_fields ? kValuesCode : "");
 }
 
 ruby::DumpOptions dump_options(const RubyOptions& options) {
