@@ -143,9 +143,7 @@ Result<snapshot::Examination> examine(const Options& options,
   const Request request = heap_request(options, deadline, console);
   auto found = HA_TRY(snapshot::examine(take_options(options, request)));
   if (!found.heap) {
-    if (found.refusal == ErrorKind::Unsupported && may_be_ruby_heap(options)) {
-      HA_TRY(examine_ruby(request, reads_ruby_from_outside(options), found));
-    }
+    if (found.refusal == ErrorKind::Unsupported) HA_TRY(examine_dumped(options, request, found));
     return found;
   }
   auto facts = trace::trace_facts(request, options.heap);

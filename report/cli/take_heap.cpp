@@ -5,13 +5,11 @@
 #include <string_view>
 #include <utility>
 
+#include "report/cli/dumped_heaps.h"
 #include "report/cli/option_table.h"
 #include "report/cli/sources.h"
 #include "report/collect/take.h"
-#include "report/ruby/take_ruby.h"
 #include "report/stacks/join_waits.h"
-#include "symbols/ruby/heap_kind.h"
-#include "symbols/ruby/interpreter.h"
 
 namespace heapattach {
 
@@ -36,26 +34,53 @@ std::optional<std::size_t> compared_text_bytes(const Options& options) {
   return {};
 }
 
-RubyOptions ruby_options(const Options& options, const Request& request) {
-  RubyOptions what{request};
+// Whether no runtime shall dump its heap, which the user must say: to freeze is also the default.
+bool reads_from_outside(const Options& options) {
+  return options.hold == snapshot::Hold::Freeze &&
+         std::any_of(options.given.begin(), options.given.end(),
+                     [](const OptionRow* row) { return row->name == "snapshot"; });
+}
+
+snapshot::DumpedOptions dumped_options(const Options& options, const Request& request) {
+  snapshot::DumpedOptions what{request};
   what.with_edges = needs_edges(options);
   what.with_values = options.value_bytes != 0 || needs_contents(options) ||
                      options.report == Report::Strings || options.report == Report::Summary;
   what.text_bytes = compared_text_bytes(options).value_or(options.value_bytes);
   what.by_line = options.by == snapshot::CountBy::Line;
-  what.from_outside = reads_ruby_from_outside(options);
+  what.from_outside = reads_from_outside(options);
   what.while_it_runs = options.hold == snapshot::Hold::Nothing;
   return what;
 }
 
-}  // namespace
-
-bool reads_ruby_from_outside(const Options& options) {
-  // Freeze is also the default.
-  return options.hold == snapshot::Hold::Freeze &&
-         std::any_of(options.given.begin(), options.given.end(),
-                     [](const OptionRow* row) { return row->name == "snapshot"; });
+// Whether the heap that the user wants may be this one, read without malloc's.
+bool may_want(const Options& options, const snapshot::DumpedHeap& heap) {
+  return options.heap.is_auto() || options.heap.key == heap.kind.key;
 }
+
+bool may_want_dump(const Options& options) {
+  return std::any_of(dumped_heaps().begin(), dumped_heaps().end(),
+                     [&](const auto* heap) { return may_want(options, *heap); });
+}
+
+// The heap that the process's runtime dumps. `not_found` if it has no such heap.
+Result<snapshot::Snapshot> take_dumped(const Options& options,
+                                       const Request& request,
+                                       Error not_found) {
+  for (const snapshot::DumpedHeap* const heap : dumped_heaps()) {
+    if (!may_want(options, *heap)) continue;
+    auto taken = HA_TRY(heap->take(dumped_options(options, request)));
+    if (taken) return std::move(*taken);
+  }
+  return not_found;
+}
+
+bool has_dumped_heap(const Modules& modules, const MemoryReader& memory) {
+  return std::any_of(dumped_heaps().begin(), dumped_heaps().end(),
+                     [&](const auto* heap) { return heap->is_in(modules, memory); });
+}
+
+}  // namespace
 
 Request request_of(const Options& options, const Deadline& deadline, Console& console) {
   Request request(static_cast<const Request&>(options));
@@ -75,9 +100,7 @@ snapshot::TakeOptions take_options(const Options& options, const Request& reques
   snapshot::TakeOptions what{request};
   what.hold = options.hold;
   what.heap = options.heap;
-  what.has_another_heap = [](const Modules& modules, const MemoryReader& memory) {
-    return ruby::find_interpreter(modules, memory).has_value();
-  };
+  what.has_another_heap = has_dumped_heap;
   what.with_unreachable = options.all || options.report == Report::Leaks;
   what.with_objects = needs_objects(options);
   what.with_edges = needs_edges(options);
@@ -92,27 +115,31 @@ snapshot::TakeOptions take_options(const Options& options, const Request& reques
   return what;
 }
 
-bool may_be_ruby_heap(const Options& options) {
-  return options.heap.is_auto() || options.heap.key == ruby::kHeapKind.key;
+Result<void> examine_dumped(const Options& options,
+                            const Request& request,
+                            snapshot::Examination& found) {
+  for (const snapshot::DumpedHeap* const heap : dumped_heaps()) {
+    if (!may_want(options, *heap)) continue;
+    if (HA_TRY(heap->examine(request, reads_from_outside(options), found))) break;
+  }
+  return {};
 }
 
 Result<snapshot::Snapshot> take_from_process(const Options& options,
                                              const snapshot::TakeOptions& what) {
-  const bool may_be_rubys = may_be_ruby_heap(options);
   if (options.by == snapshot::CountBy::Line) {
     Error no_lines{ErrorKind::Usage,
                    "--by line is for Ruby: no other heap records where objects were allocated"};
     if (options.pid == 0) return no_lines;
-    if (!may_be_rubys) {
+    if (!may_want_dump(options)) {
       return Error{ErrorKind::Usage, "--by line needs a dump by Ruby, and --heap reads without one"}
           .advise("--by line alone");
     }
-    return take_from_ruby(ruby_options(options, what.request), std::move(no_lines));
+    return take_dumped(options, what.request, std::move(no_lines));
   }
   auto taken = snapshot::take_snapshot(what);
-  const bool has_no_collector = !taken && taken.error().kind == ErrorKind::Unsupported;
-  if (!has_no_collector || !may_be_rubys) return taken;
-  return take_from_ruby(ruby_options(options, what.request), std::move(taken).error());
+  if (taken || taken.error().kind != ErrorKind::Unsupported) return taken;
+  return take_dumped(options, what.request, std::move(taken).error());
 }
 
 }  // namespace heapattach

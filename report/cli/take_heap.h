@@ -3,6 +3,7 @@
 #include "attach/base/deadline.h"
 #include "report/cli/console.h"
 #include "report/cli/options.h"
+#include "report/collect/examine.h"
 #include "report/collect/take_options.h"
 #include "report/model/model.h"
 #include "report/request.h"
@@ -18,12 +19,13 @@ namespace heapattach {
 // The parts of the heap that the report in the options needs. Borrows the request.
 [[nodiscard]] snapshot::TakeOptions take_options(const Options& options, const Request& request);
 
-// Whether Ruby's heap is to be read from outside, which the user must name.
-[[nodiscard]] bool reads_ruby_from_outside(const Options& options);
-// Whether the heap that the user wants may be Ruby's, read without malloc's.
-[[nodiscard]] bool may_be_ruby_heap(const Options& options);
+// Completes the dry run of a process without a heap that can be read from outside alone, if its
+// runtime dumps the heap that the user wants.
+Result<void> examine_dumped(const Options& options,
+                            const Request& request,
+                            snapshot::Examination& found);
 
-// The heap of a collector or of malloc; of a Ruby process, Ruby's.
+// The heap of a collector or of malloc; or the one that the process's runtime dumps.
 Result<snapshot::Snapshot> take_from_process(const Options& options,
                                              const snapshot::TakeOptions& what);
 

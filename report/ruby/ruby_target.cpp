@@ -178,10 +178,10 @@ void fill_header(const RubyTarget& target, const Taken& taken, snapshot::Snapsho
 
 }  // namespace
 
-Result<std::unique_ptr<RubyTarget>> RubyTarget::open(const Request& request, Error not_found) {
+Result<std::unique_ptr<RubyTarget>> RubyTarget::open(const Request& request) {
   auto found = std::make_unique<RubyTarget>(HA_TRY(Opened::open(request)));
   auto ruby = ruby::find_interpreter(found->modules, found->memory);
-  if (!ruby) return not_found;
+  if (!ruby) return std::unique_ptr<RubyTarget>();
   found->ruby = std::move(*ruby);
   request.note(fmt::format("{} in {}", found->ruby.description, found->ruby.module));
   auto machine = ruby::find_machine(found->modules, found->memory, found->ruby);
@@ -194,17 +194,14 @@ Result<std::unique_ptr<RubyTarget>> RubyTarget::open(const Request& request, Err
   return found;
 }
 
-bool can_read_ruby_from_outside(const RubyTarget& target, const RubyOptions& options) {
+bool can_read_ruby_from_outside(const RubyTarget& target, const snapshot::DumpedOptions& options) {
   return target.machine && !options.with_values && !options.by_line;
 }
 
-Result<void> examine_ruby(const Request& request, bool from_outside, snapshot::Examination& found) {
-  const Error no_ruby{ErrorKind::Unsupported, "no Ruby"};
-  const auto opened = RubyTarget::open(request, no_ruby);
-  if (!opened) {
-    return opened.error().kind == no_ruby.kind ? Result<void>() : opened.error();
-  }
-  const RubyTarget& target = **opened;
+Result<bool> examine_ruby(const Request& request, bool from_outside, snapshot::Examination& found) {
+  const auto opened = HA_TRY(RubyTarget::open(request));
+  if (!opened) return false;
+  const RubyTarget& target = *opened;
   const auto longest = request.longest_pause();
   snapshot::RubyFacts& facts = found.ruby.emplace();
   facts.version = target.ruby.version;
@@ -230,17 +227,17 @@ Result<void> examine_ruby(const Request& request, bool from_outside, snapshot::E
     found.obstacles.push_back({"clone", std::move(*obstacle)});
     from_outside = true;
   }
-  if (!from_outside) return {};
+  if (!from_outside) return true;
   if (target.machine) {
     found.gap = "its heap would be read from outside, with garbage";
   } else {
     found.refusal = ErrorKind::Unsupported;
   }
-  return {};
+  return true;
 }
 
 Result<snapshot::Snapshot> read_ruby_from_outside(const RubyTarget& target,
-                                                  const RubyOptions& options) {
+                                                  const snapshot::DumpedOptions& options) {
   const Request& request = options.request;
   if (!target.machine) return Error{ErrorKind::Unsupported, target.no_machine};
   if (!can_read_ruby_from_outside(target, options)) {

@@ -18,6 +18,8 @@
 
 namespace heapattach {
 
+using snapshot::DumpedOptions;
+
 namespace {
 
 // The name that our code has in the copy: what it allocates there is not the process's.
@@ -179,7 +181,7 @@ constexpr std::string_view kValuesCode = R"(
 // output. Ruby's own `require` takes no locks of rubygems, which another thread may hold. Nearly
 // all of our code is compiled while allocations are traced, so that its own parts are known to be
 // ours.
-std::string dump_code(int descriptor, const RubyOptions& options) {
+std::string dump_code(int descriptor, const DumpedOptions& options) {
   const std::string_view names = options.with_edges ? kNamesCode : "";
   const bool with_fields = options.with_edges && options.with_values;
   return fmt::format(
@@ -212,7 +214,7 @@ end'))",
       kOwnFile, kNoLibrary, descriptor, names, with_fields ? kValuesCode : "");
 }
 
-ruby::DumpOptions dump_options(const RubyOptions& options) {
+ruby::DumpOptions dump_options(const DumpedOptions& options) {
   ruby::DumpOptions what;
   what.with_edges = options.with_edges;
   what.text_bytes = options.text_bytes;
@@ -292,7 +294,7 @@ bool explain_end(const CallOptions& options,
 
 // Takes a snapshot from the dump of a copy.
 Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
-                                        const RubyOptions& options,
+                                        const DumpedOptions& options,
                                         bool has_alternative = false) {
   DumpReader reader(dump_options(options), HA_TRY(most_bytes(*target.process)));
   RubyReceiver receiver;
@@ -321,7 +323,7 @@ Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
 
 // Leaves time to read the heap from outside: a third, or enough.
 Result<snapshot::Snapshot> take_by_copy_in_time(const RubyTarget& target,
-                                                const RubyOptions& options) {
+                                                const DumpedOptions& options) {
   constexpr std::chrono::steady_clock::duration kEnough = std::chrono::seconds(10);
   Request earlier = options.request;
   const auto left = earlier.deadline.at - std::chrono::steady_clock::now();
@@ -342,37 +344,49 @@ Error nor_from_outside(Error of_copies, const Error& outside) {
   return of_copies;
 }
 
-}  // namespace
-
-Result<snapshot::Snapshot> take_from_ruby(const RubyOptions& options, Error not_found) {
-  const auto target = HA_TRY(RubyTarget::open(options.request, std::move(not_found)));
-  if (options.while_it_runs && !target->core) {
+Result<snapshot::Snapshot> take_from(const RubyTarget& target, const DumpedOptions& options) {
+  if (options.while_it_runs && !target.core) {
     return Error{ErrorKind::Unsupported, "a Ruby heap cannot be read while the process runs"}
         .advise("--snapshot freeze, which stops it while its heap is copied");
   }
-  if (target->core || options.from_outside) return read_ruby_from_outside(*target, options);
-  const bool may_read = can_read_ruby_from_outside(*target, options);
-  auto dumped = may_read ? take_by_copy_in_time(*target, options) : take_by_copy(*target, options);
+  if (target.core || options.from_outside) return read_ruby_from_outside(target, options);
+  const bool may_read = can_read_ruby_from_outside(target, options);
+  auto dumped = may_read ? take_by_copy_in_time(target, options) : take_by_copy(target, options);
   if (dumped) return dumped;
   const ErrorKind kind = dumped.error().kind;
   if (kind != ErrorKind::Timeout && kind != ErrorKind::Impossible) return dumped;
-  if (!target->machine) {
-    return nor_from_outside(std::move(dumped).error(),
-                            {ErrorKind::Unsupported, target->no_machine});
+  if (!target.machine) {
+    return nor_from_outside(std::move(dumped).error(), {ErrorKind::Unsupported, target.no_machine});
   }
   if (!may_read) return dumped;
   options.request.note(dumped.error().message() + ": the heap is read from outside instead");
-  auto read = read_ruby_from_outside(*target, options);
+  auto read = read_ruby_from_outside(target, options);
   if (!read) return nor_from_outside(std::move(dumped).error(), read.error());
   read->reason += "; " + dumped.error().message();
   return read;
 }
 
+Result<std::optional<snapshot::Snapshot>> take_if_ruby(const DumpedOptions& options) {
+  const auto target = HA_TRY(RubyTarget::open(options.request));
+  if (!target) return std::optional<snapshot::Snapshot>();
+  return std::optional(HA_TRY(take_from(*target, options)));
+}
+
+bool runs_ruby(const Modules& modules, const MemoryReader& memory) {
+  return ruby::find_interpreter(modules, memory).has_value();
+}
+
+}  // namespace
+
+constinit const snapshot::DumpedHeap kDumpedByRuby{
+    .kind = ruby::kHeapKind, .is_in = runs_ruby, .take = take_if_ruby, .examine = examine_ruby};
+
 Result<CallReport> evaluate_ruby(const CallOptions& options, const std::string& ruby_code) {
-  const Error no_ruby{
-      ErrorKind::Unsupported,
-      fmt::format("process {} does not run Ruby 2.7 or later", options.request.pid)};
-  const auto target = HA_TRY(RubyTarget::open(options.request, no_ruby));
+  const auto target = HA_TRY(RubyTarget::open(options.request));
+  if (!target) {
+    return Error{ErrorKind::Unsupported,
+                 fmt::format("process {} does not run Ruby 2.7 or later", options.request.pid)};
+  }
   const std::uint64_t most = HA_TRY(most_bytes(*target->process));
   std::string text;
   RubyReceiver receiver;
