@@ -9,8 +9,8 @@
 
 #include "attach/arch/system_calls.h"
 #include "attach/process/process_status.h"
+#include "attach/stop/arch/interrupted_calls.h"
 #include "attach/stop/rewind.h"
-#include "inject/arch/possible.h"
 #include "inject/arch/stub.h"
 
 namespace heapattach {
@@ -50,27 +50,43 @@ bool has_stack(const MemoryMap& map, RemoteAddr stack) {
 Result<Candidate> look_at(RemoteControl& control,
                           const Process& process,
                           const MemoryMap& map,
-                          pid_t tid,
+                          const FrozenThread& thread,
+                          Stubs stubs,
                           FilterVerdicts& verdicts) {
+  const pid_t tid = thread.tid;
   Candidate seen;
   seen.tid = tid;
   seen.registers = HA_TRY(control.registers(tid));
+  if (thread.registers) recall_call(seen.registers, *thread.registers);
   seen.mask = HA_TRY(control.signal_mask(tid));
   const auto status = HA_TRY(process.thread_status(tid));
   seen.filters = filters_of(control, status, tid, verdicts);
   // If the kernel cannot report this, our call will reveal it without harm (injection.cpp).
   seen.is_dispatched = HA_TRY(control.call_dispatch(tid)) == CallDispatch::On;
   seen.has_stack = has_stack(map, stack_pointer(seen.registers));
-  seen.is_after_syscall = is_after_syscall(control.memory(), instruction_pointer(seen.registers));
+  seen.has_wide_vectors = HA_TRY(control.has_wide_vectors(tid));
+  // Also if the kernel has already moved it back to the call's instruction.
+  seen.is_after_syscall =
+      is_after_syscall(control.memory(), registers_of(seen.registers).instruction_pointer);
   const auto configuration = HA_TRY(control.rseq(tid));
   const auto sequence =
       rseq_state(configuration, instruction_pointer(seen.registers), control.memory());
   if (sequence) seen.sequence = *sequence;
+  const RemoteAddr goal = seen.sequence && seen.sequence->is_inside
+                              ? seen.sequence->abort
+                              : instruction_pointer(seen.registers);
+  const auto near = std::find_if(stubs.begin(), stubs.end(),
+                                 [&](RemoteAddr stub) { return Stub::can_return(stub, goal); });
+  if (near != stubs.end()) seen.stub = *near;
   return seen;
 }
 
 Borrowed borrow(const Candidate& best, const Process& process, bool rewind) {
-  Borrowed thread{.tid = best.tid, .found = best.registers, .way_back = {}, .mask = best.mask};
+  Borrowed thread{.tid = best.tid,
+                  .found = best.registers,
+                  .way_back = {},
+                  .mask = best.mask,
+                  .stub = best.stub.value_or(RemoteAddr{})};
   // While the thread is in the stub, the kernel does not see that it left a sequence unfinished,
   // because it checks only where the thread is.
   if (best.sequence && best.sequence->is_inside) {
@@ -114,6 +130,10 @@ std::optional<std::string_view> objection_to(const Candidate& candidate) {
   if (candidate.is_dispatched) return kDispatchedCalls;
   if (is_single_stepping(at)) return "it single-steps itself";
   if (!candidate.has_stack) return "no stack is mapped below its stack pointer";
+  if (candidate.has_wide_vectors) {
+    return "it computes with SVE registers, which a system call does not preserve";
+  }
+  if (!candidate.stub) return "no padding after code is near enough for it to come back from";
   if (!candidate.sequence) return "its restartable sequence is invalid";
   const bool is_interrupted = call_state(at) != CallState::None;
   if (is_interrupted && !candidate.is_after_syscall) {
@@ -160,46 +180,57 @@ std::optional<std::string_view> objection_in_place(const Candidate& candidate) {
   return std::nullopt;
 }
 
-Result<Borrowed> borrow_in_place(
-    RemoteControl& control, const Process& process, const MemoryMap& map, pid_t tid, bool rewind) {
-  HA_TRY(check_can_run_code());
+Result<Borrowed> borrow_in_place(RemoteControl& control,
+                                 const Process& process,
+                                 const MemoryMap& map,
+                                 const FrozenThread& thread,
+                                 Stubs stubs,
+                                 bool rewind) {
   FilterVerdicts verdicts;
-  const Candidate seen = HA_TRY(look_at(control, process, map, tid, verdicts));
+  const Candidate seen = HA_TRY(look_at(control, process, map, thread, stubs, verdicts));
   if (const auto objection = objection_in_place(seen)) {
     return Error{ErrorKind::Impossible, std::string(*objection)};
   }
   return borrow(seen, process, rewind);
 }
 
+std::vector<const FrozenThread*> stopped_threads(const FrozenView& view) {
+  std::vector<const FrozenThread*> stopped;
+  for (const FrozenThread& thread : view.threads) {
+    if (thread.registers) stopped.push_back(&thread);
+  }
+  return stopped;
+}
+
 Result<Borrowed> choose_thread(RemoteControl& control,
                                const Process& process,
                                const MemoryMap& map,
-                               std::span<const pid_t> tids,
+                               std::span<const FrozenThread* const> threads,
+                               Stubs stubs,
                                bool rewind) {
-  HA_TRY(check_can_run_code());
   std::optional<Candidate> best;
   FilterVerdicts verdicts;
   std::string why = "none is stopped";
-  bool all_filtered = !tids.empty();
+  bool all_filtered = !threads.empty();
   std::size_t looked_at = 0;
-  for (const pid_t tid : tids) {
+  for (const FrozenThread* const thread : threads) {
     if (best && (reluctance_to(*best) == 0 || looked_at >= kMostLookedAt)) break;
     ++looked_at;
-    auto seen = look_at(control, process, map, tid, verdicts);
+    auto seen = look_at(control, process, map, *thread, stubs, verdicts);
     if (!seen) {
-      why = fmt::format("thread {}: {}", tid, seen.error().message());
+      why = fmt::format("thread {}: {}", thread->tid, seen.error().message());
       all_filtered = false;
       continue;
     }
     if (const auto objection = objection_to(*seen)) {
       all_filtered = all_filtered && seen->filters > Filters::Harmless;
-      why = fmt::format("thread {}: {}", tid, *objection);
+      why = fmt::format("thread {}: {}", thread->tid, *objection);
     } else if (!best || reluctance_to(*seen) < reluctance_to(*best)) {
       best = *seen;
     }
   }
   if (best) return borrow(*best, process, rewind);
-  return no_thread(all_filtered ? ErrorKind::Denied : ErrorKind::Impossible, tids.size(), why);
+  return no_thread(all_filtered ? ErrorKind::Denied : ErrorKind::Impossible, threads.size(), why);
 }
 
 }  // namespace heapattach

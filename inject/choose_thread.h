@@ -1,11 +1,14 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attach/process/memory_map.h"
 #include "attach/process/process.h"
+#include "attach/stop/freeze.h"
 #include "inject/filter_verdicts.h"
 #include "inject/injection.h"
 
@@ -24,8 +27,13 @@ struct Candidate {
   bool is_dispatched = false;         // its system calls go to the program (CallDispatch)
   bool has_stack = true;              // memory below its stack pointer is mapped and writable
   bool is_after_syscall = true;       // the instruction before it makes system calls
+  bool has_wide_vectors = false;      // registers that a system call does not preserve
   std::optional<RseqState> sequence;  // none if the target's description of it is invalid
+  std::optional<RemoteAddr> stub;     // padding from which it can come back
 };
+
+// The places where code of ours could be (find_paddings()).
+using Stubs = std::span<const RemoteAddr>;
 
 // Whether the instruction before `at` makes system calls.
 [[nodiscard]] bool is_after_syscall(const MemoryReader& memory, RemoteAddr at);
@@ -39,18 +47,25 @@ struct Candidate {
 // The reason not to call a function on a thread in the target itself, if any.
 [[nodiscard]] std::optional<std::string_view> objection_in_place(const Candidate& candidate);
 
-// Borrows the stopped thread `tid` to call a function on it. Unsupported with the reason if that is
-// not possible.
-Result<Borrowed> borrow_in_place(
-    RemoteControl& control, const Process& process, const MemoryMap& map, pid_t tid, bool rewind);
+// Borrows a stopped thread to call a function on it. Unsupported with the reason if that is not
+// possible.
+Result<Borrowed> borrow_in_place(RemoteControl& control,
+                                 const Process& process,
+                                 const MemoryMap& map,
+                                 const FrozenThread& thread,
+                                 Stubs stubs,
+                                 bool rewind);
 
-// Borrows the most suitable of the stopped threads `tids`. Denied if seccomp filters
-// forbid all of them, Unsupported if none is suitable; the message gives the reason. `rewind` as in
-// FreezeOptions.
+// The threads that are stopped.
+[[nodiscard]] std::vector<const FrozenThread*> stopped_threads(const FrozenView& view);
+
+// Borrows the most suitable of these stopped threads. Denied if seccomp filters forbid all of them,
+// Unsupported if none is suitable; the message gives the reason. `rewind` as in FreezeOptions.
 Result<Borrowed> choose_thread(RemoteControl& control,
                                const Process& process,
                                const MemoryMap& map,
-                               std::span<const pid_t> tids,
+                               std::span<const FrozenThread* const> threads,
+                               Stubs stubs,
                                bool rewind);
 
 }  // namespace heapattach

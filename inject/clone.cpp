@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 
 #include "attach/base/needed_time.h"
-#include "inject/arch/possible.h"
 #include "inject/arch/stub.h"
 #include "inject/choose_thread.h"
 #include "inject/headroom.h"
@@ -53,23 +52,23 @@ struct Newborn {
 struct Plan {
   const Process& target;
   MemoryMap map;
-  RemoteAddr padding;
+  std::vector<RemoteAddr> stubs;  // where the instructions could be
   const CloneOptions& options;
   Headroom headroom;
   std::vector<Range> not_copied;  // filled once a copy has ended at once
 };
 
 // The threads that may be borrowed: all stopped ones, or the one that was asked for.
-Result<std::vector<pid_t>> standing_still(const Plan& plan, const FrozenView& view) {
-  std::vector<pid_t> tids;
+Result<std::vector<const FrozenThread*>> standing_still(const Plan& plan, const FrozenView& view) {
+  std::vector<const FrozenThread*> threads;
   bool is_any_still = false;
   for (const FrozenThread& thread : view.threads) {
     const bool is_asked_for = !plan.options.borrow || *plan.options.borrow == thread.tid;
     if (!is_asked_for || !thread.registers) continue;
     is_any_still = true;
-    if (is_copied(thread, plan.not_copied)) tids.push_back(thread.tid);
+    if (is_copied(thread, plan.not_copied)) threads.push_back(&thread);
   }
-  if (!tids.empty()) return tids;
+  if (!threads.empty()) return threads;
   if (is_any_still) {
     return Error{ErrorKind::Impossible,
                  "a copy would end at once: the stacks of the threads that could make it are kept "
@@ -78,7 +77,7 @@ Result<std::vector<pid_t>> standing_still(const Plan& plan, const FrozenView& vi
   }
   const auto stuck = std::find_if(view.threads.begin(), view.threads.end(),
                                   [](const FrozenThread& thread) { return !thread.registers; });
-  if (stuck == view.threads.end()) return tids;
+  if (stuck == view.threads.end()) return threads;
   return Error{ErrorKind::Timeout,
                fmt::format("thread {} ({}) is in uninterruptible sleep (state {}), where it cannot "
                            "make a copy, and no other can",
@@ -96,15 +95,15 @@ Result<Plan> make_plan(const Process& target,
         .advise(kInstead);
   }
   MemoryMap map = HA_TRY(target.maps());
-  const auto padding = find_padding(map, memory, Stub::size_bytes());
-  if (!padding) {
+  auto stubs = find_paddings(map, memory, Stub::size_bytes());
+  if (stubs.empty()) {
     return Error{ErrorKind::Impossible,
                  fmt::format("process {} has no {} bytes of padding after its code for the "
                              "instructions of a clone",
                              target.pid(), Stub::size_bytes())}
         .advise(kInstead);
   }
-  return Plan{target, std::move(map), *padding, options, Headroom::of(target, facts), {}};
+  return Plan{target, std::move(map), std::move(stubs), options, Headroom::of(target, facts), {}};
 }
 
 // Prepares a clone before it costs any memory. It sleeps afterwards.
@@ -117,13 +116,12 @@ Result<Process> prepare(pid_t born, RemoteControl& control) {
 
 // Makes the clone while the target is frozen, and leaves it asleep.
 Result<Newborn> give_birth(const Plan& plan, const FrozenView& view, RemoteControl& control) {
-  std::vector<pid_t> tids = HA_TRY(standing_still(plan, view));
-  if (plan.options.borrow) tids = {*plan.options.borrow};
-  const Borrowed thread =
-      HA_TRY(choose_thread(control, plan.target, plan.map, tids, plan.options.freeze.rewind));
+  const auto threads = HA_TRY(standing_still(plan, view));
+  const Borrowed thread = HA_TRY(choose_thread(control, plan.target, plan.map, threads, plan.stubs,
+                                               plan.options.freeze.rewind));
   // The arguments of clone: flags without an exit signal, no stack of its own, no identifiers to
   // store.
-  const RemoteCall call{.stub = plan.padding,
+  const RemoteCall call{.stub = thread.stub,
                         .number = SYS_clone,
                         .arguments = {CLONE_FILES, 0, 0, 0, 0},
                         .makes_process = true,
@@ -135,7 +133,11 @@ Result<Newborn> give_birth(const Plan& plan, const FrozenView& view, RemoteContr
   auto process = prepare(made.born, control);
   if (process) return Newborn{std::move(*process), static_cast<pid_t>(made.value)};
   control.kill(made.born);
-  return std::move(process).error();
+  Error error = std::move(process).error();
+  if (error.kind != ErrorKind::Gone) return error;
+  // It is not the target that has gone.
+  return Error{ErrorKind::Impossible,
+               fmt::format("the clone, process {}, was killed as soon as it was made", made.born)};
 }
 
 }  // namespace
@@ -196,9 +198,6 @@ class CloneMaker {
 Result<Clone> Clone::make(const Process& target,
                           const CloneOptions& options,
                           RemoteControl& control) {
-  if (auto possible = check_can_run_code(); !possible) {
-    return std::move(possible).error().advise(kInstead);
-  }
   // Stubs of killed runs may fill all the padding. Dead copies are reaped before another is made,
   // so that they do not pile up even if every run is killed.
   if (const auto left = left_stubs(HA_TRY(target.maps()), control.memory()); !left.empty()) {

@@ -9,7 +9,6 @@
 #include "attach/memory/stalling.h"
 #include "attach/process/control_groups.h"
 #include "attach/process/kernel_text.h"
-#include "inject/arch/possible.h"
 
 namespace heapattach {
 
@@ -171,7 +170,6 @@ std::optional<std::string> Headroom::shortage() const {
 }
 
 Result<CloneFacts> clone_facts(const Process& process) {
-  HA_TRY(check_can_run_code());
   CloneFacts facts;
   const std::string status = HA_TRY(process.read_file("status"));
   facts.anonymous_bytes = bytes_after(status, "RssAnon").value_or(0);

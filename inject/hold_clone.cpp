@@ -13,8 +13,8 @@
 #include "attach/arch/system_calls.h"
 #include "attach/arch/thread_registers.h"
 #include "attach/base/ptrace_word.h"
+#include "attach/stop/arch/interrupted_calls.h"
 #include "inject/watch.h"
-#include "inject/way_back.h"
 
 namespace heapattach {
 
@@ -29,7 +29,7 @@ constexpr std::chrono::seconds kDeathPatience{30};
 // Whether a stopped clone has reached its sleep, and so no longer shares the target's files.
 bool is_asleep(pid_t pid) {
   const auto at = read_registers(pid);
-  return at && call_number(*at) == SYS_nanosleep && call_state(*at) == CallState::RestartsRest;
+  return at && is_interrupted_in(*at, SYS_nanosleep);
 }
 
 Error ended_early(pid_t pid) {

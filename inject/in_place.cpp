@@ -12,6 +12,7 @@
 #include "inject/arch/stub.h"
 #include "inject/how_it_ended.h"
 #include "inject/status_signals.h"
+#include "inject/way_back.h"
 
 // The steps, and what happens if we die after each:
 //
@@ -55,7 +56,7 @@ class InPlace {
       : control_(control),
         thread_(thread),
         call_(call),
-        image_(Stub::function_image(thread.way_back, thread.mask)),
+        image_(image(thread, call)),
         after_(call.stub + Stub::function_bytes() + Stub::call_entry() +
                call_instruction().size()) {}
   ~InPlace() { static_cast<void>(put_back()); }
@@ -81,6 +82,11 @@ class InPlace {
   }
 
  private:
+  static std::vector<std::byte> image(const Borrowed& thread, const InPlaceCall& call) {
+    auto bytes = Stub::function_image(thread.way_back, thread.mask);
+    Stub::place_at(call.stub, bytes);
+    return bytes;
+  }
   // Another tool's bytes there may be some thread's way back.
   Result<void> check_padding() const {
     std::vector<std::byte> there(image_.size());
@@ -266,7 +272,7 @@ class InPlace {
       HA_TRY(control_.set_signal_mask(thread_.tid, thread_.mask));
       is_blocked_ = false;
     }
-    if (is_entered_) HA_TRY(control_.set_registers(thread_.tid, thread_.found));
+    if (is_entered_) HA_TRY(control_.set_registers(thread_.tid, after_borrowing(thread_.found)));
     is_entered_ = false;
     const std::vector<std::byte> zeros(image_.size());
     if (is_written_) HA_TRY(control_.write(thread_.tid, call_.stub, zeros));

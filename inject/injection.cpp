@@ -11,6 +11,7 @@
 
 #include "attach/arch/system_calls.h"
 #include "inject/how_it_ended.h"
+#include "inject/way_back.h"
 
 // The steps, and what happens if we die after each:
 //
@@ -36,7 +37,7 @@
 //                                 and decides whether the call continues or returns EINTR for a
 //                                 signal. Only the kernel can: that is why the stub's own end,
 //                                 which always continues the call, is only for the case of our
-//                                 death
+//                                 death. On aarch64 the kernel cannot, either (way_back.cpp)
 //   the padding is zeroed         nothing is left. Before this, only the padding is
 
 namespace heapattach {
@@ -52,10 +53,7 @@ constexpr int kUserDispatch = 2;  // SYS_USER_DISPATCH: the si_code of such a SI
 class Injection {
  public:
   Injection(RemoteControl& control, const Borrowed& thread, const RemoteCall& call)
-      : control_(control),
-        thread_(thread),
-        call_(call),
-        image_(Stub::image(thread.way_back, thread.mask, call.clone_seconds, call.name)) {}
+      : control_(control), thread_(thread), call_(call), image_(image(thread, call)) {}
   ~Injection() { static_cast<void>(put_back()); }
   Injection(const Injection&) = delete;
   Injection& operator=(const Injection&) = delete;
@@ -78,6 +76,11 @@ class Injection {
   [[nodiscard]] pid_t born() const { return result_.born; }
 
  private:
+  static std::vector<std::byte> image(const Borrowed& thread, const RemoteCall& call) {
+    auto bytes = Stub::image(thread.way_back, thread.mask, call.clone_seconds, call.name);
+    Stub::place_at(call.stub, bytes);
+    return bytes;
+  }
   // Another tool's bytes there may be some thread's way back.
   Result<void> check_padding() const {
     std::vector<std::byte> there(image_.size());
@@ -176,7 +179,7 @@ class Injection {
     if (is_blocked_) HA_TRY(control_.set_signal_mask(thread_.tid, thread_.mask));
     is_blocked_ = false;
     // The stub may be removed only once no thread is in it.
-    if (is_entered_) HA_TRY(control_.set_registers(thread_.tid, thread_.found));
+    if (is_entered_) HA_TRY(control_.set_registers(thread_.tid, after_borrowing(thread_.found)));
     is_entered_ = false;
     const std::vector<std::byte> zeros(image_.size());
     if (is_written_) HA_TRY(control_.write(thread_.tid, call_.stub, zeros));

@@ -16,6 +16,7 @@ struct Borrowed {
   RawRegisters found{};     // from the stop; restored afterwards
   RawRegisters way_back{};  // the state in which it continues if we die
   std::uint64_t mask = 0;   // of its blocked signals
+  RemoteAddr stub;          // padding from which it can come back
 };
 
 // The result of the call.

@@ -16,7 +16,6 @@
 #include "attach/base/guardian.h"
 #include "attach/base/interrupt.h"
 #include "attach/base/word.h"
-#include "inject/arch/possible.h"
 #include "inject/arch/stub.h"
 #include "inject/choose_thread.h"
 #include "inject/padding.h"
@@ -138,18 +137,16 @@ class Clearing {
  public:
   Clearing(const Process& target, RemoteControl& control, const FrozenView& view)
       : target_(target), control_(control), view_(view) {
-    for (const FrozenThread& thread : view.threads) {
-      if (thread.registers) tids_.push_back(thread.tid);
-    }
+    threads_ = stopped_threads(view);
   }
 
   Result<void> run(const std::vector<pid_t>& dead) {
     map_ = HA_TRY(target_.maps());
-    if (tids_.empty()) return Error{ErrorKind::Timeout, "none of its threads is stopped"};
+    if (threads_.empty()) return Error{ErrorKind::Timeout, "none of its threads is stopped"};
     for (const LeftStub& stub : left_stubs(map_, control_.memory())) {
       if (is_in_use(stub, view_, map_, control_.memory())) continue;
       const std::vector<std::byte> zeros(stub.range.bytes);
-      HA_TRY(control_.write(tids_.front(), stub.range.start, zeros));
+      HA_TRY(control_.write(threads_.front()->tid, stub.range.start, zeros));
     }
     // If one clone cannot be reaped, the others still are.
     Result<void> all;
@@ -162,12 +159,12 @@ class Clearing {
 
  private:
   Result<void> take_notice_of(pid_t number) {
-    const auto padding = find_padding(map_, control_.memory(), Stub::size_bytes());
-    if (!padding) {
+    const auto stubs = find_paddings(map_, control_.memory(), Stub::size_bytes());
+    if (stubs.empty()) {
       return Error{ErrorKind::Impossible, "it no longer has padding after its code"};
     }
-    const Borrowed thread = HA_TRY(choose_thread(control_, target_, map_, tids_, true));
-    const RemoteCall call{.stub = *padding,
+    const Borrowed thread = HA_TRY(choose_thread(control_, target_, map_, threads_, stubs, true));
+    const RemoteCall call{.stub = thread.stub,
                           .number = SYS_wait4,
                           .arguments = {static_cast<std::uint64_t>(number), 0,
                                         static_cast<std::uint64_t>(WNOHANG | __WCLONE), 0},
@@ -183,7 +180,7 @@ class Clearing {
   RemoteControl& control_;
   const FrozenView& view_;
   MemoryMap map_;
-  std::vector<pid_t> tids_;
+  std::vector<const FrozenThread*> threads_;
 };
 
 }  // namespace
@@ -238,7 +235,6 @@ Result<void> clear_leftovers(const Process& target,
                              RemoteControl& control,
                              const Deadline& deadline,
                              std::vector<pid_t> also) {
-  if (!kCanRunCode) return {};
   const MemoryMap map = HA_TRY(target.maps());
   for (const pid_t number : dead_clones(target)) {
     if (std::find(also.begin(), also.end(), number) == also.end()) also.push_back(number);
@@ -258,7 +254,6 @@ Result<void> clear_leftovers(const Process& target,
 }
 
 Result<void> clear_leftovers(const Process& target, const Deadline& deadline) {
-  if (!kCanRunCode) return {};
   wait_for_last_copies(target, deadline);
   const auto control = HA_TRY(PtraceControl::open(target));
   return clear_leftovers(target, *control, deadline);

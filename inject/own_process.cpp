@@ -19,6 +19,7 @@
 #include "attach/base/interrupt.h"
 #include "attach/base/ptrace_word.h"
 #include "attach/process/start_program.h"
+#include "inject/arch/stub.h"
 #include "inject/call_filter.h"
 #include "inject/hold_clone.h"
 
@@ -143,6 +144,7 @@ Result<std::unique_ptr<OwnProcess>> OwnProcess::take(const Process& clone) {
 
 Result<void> OwnProcess::begin() {
   found_ = HA_TRY(registers(clone_.pid()));
+  set_instruction_pointer(found_, HA_TRY(place_for_calls(found_, memory_)));
   return checked("PTRACE_SETOPTIONS",
                  ptrace(PTRACE_SETOPTIONS, clone_.pid(), nullptr, ptrace_word(kOptions)));
 }

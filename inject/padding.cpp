@@ -8,6 +8,8 @@
 
 #include <elf.h>
 
+#include "inject/arch/stub.h"
+
 namespace heapattach {
 
 namespace {
@@ -64,6 +66,15 @@ bool is_zero(const MemoryReader& memory, RemoteAddr at, std::size_t bytes) {
          std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
+std::optional<RemoteAddr> first_zeros(Range padding,
+                                      const MemoryReader& memory,
+                                      std::size_t bytes) {
+  for (std::uint64_t at = 0; at < padding.bytes && padding.bytes - at >= bytes; at += kAlignment) {
+    if (is_zero(memory, padding.start + at, bytes)) return padding.start + at;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Range> paddings(const MemoryMap& map, const MemoryReader& memory) {
@@ -83,14 +94,22 @@ std::vector<Range> paddings(const MemoryMap& map, const MemoryReader& memory) {
   return found;
 }
 
+std::vector<RemoteAddr> find_paddings(const MemoryMap& map,
+                                      const MemoryReader& memory,
+                                      std::size_t bytes) {
+  std::vector<RemoteAddr> found;
+  for (const Range& padding : paddings(map, memory)) {
+    if (const auto at = first_zeros(padding, memory, bytes)) found.push_back(*at);
+    if (Stub::kReachesEverywhere && !found.empty()) break;
+  }
+  return found;
+}
+
 std::optional<RemoteAddr> find_padding(const MemoryMap& map,
                                        const MemoryReader& memory,
                                        std::size_t bytes) {
   for (const Range& padding : paddings(map, memory)) {
-    for (std::uint64_t at = 0; at < padding.bytes && padding.bytes - at >= bytes;
-         at += kAlignment) {
-      if (is_zero(memory, padding.start + at, bytes)) return padding.start + at;
-    }
+    if (const auto at = first_zeros(padding, memory, bytes)) return at;
   }
   return std::nullopt;
 }

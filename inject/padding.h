@@ -16,6 +16,12 @@ namespace heapattach {
 // are ignored.
 std::vector<Range> paddings(const MemoryMap& map, const MemoryReader& memory);
 
+// The first `bytes` of each padding that are zero at the moment, aligned to 64; only of the first
+// such padding if a stub there can bring any thread back.
+std::vector<RemoteAddr> find_paddings(const MemoryMap& map,
+                                      const MemoryReader& memory,
+                                      std::size_t bytes);
+
 // Finds `bytes` of padding that are zero at the moment, aligned to 64; none if there is not enough.
 std::optional<RemoteAddr> find_padding(const MemoryMap& map,
                                        const MemoryReader& memory,

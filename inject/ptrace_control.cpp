@@ -159,6 +159,10 @@ Result<std::vector<std::byte>> PtraceControl::extended_state(pid_t tid) {
   return values;
 }
 
+Result<bool> PtraceControl::has_wide_vectors(pid_t tid) {
+  return uses_wide_vectors(tid);
+}
+
 Result<void> PtraceControl::set_extended_state(pid_t tid, std::span<const std::byte> values) {
   std::vector<std::byte> copy(values.begin(), values.end());
   iovec area{copy.data(), copy.size()};

@@ -23,6 +23,7 @@ class PtraceControl final : public RemoteControl {
   Result<CallDispatch> call_dispatch(pid_t tid) override;
   Result<std::vector<SeccompFilter>> filters(pid_t tid) override;
   Result<std::vector<std::byte>> extended_state(pid_t tid) override;
+  Result<bool> has_wide_vectors(pid_t tid) override;
   Result<void> set_extended_state(pid_t tid, std::span<const std::byte> values) override;
   Result<SignalOrigin> signal_origin(pid_t tid) override;
   [[nodiscard]] const MemoryReader& memory() const override { return memory_; }

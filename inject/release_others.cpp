@@ -1,5 +1,6 @@
 #include "inject/release_others.h"
 
+#include "attach/stop/arch/interrupted_calls.h"
 #include "attach/stop/rewind.h"
 #include "inject/choose_thread.h"
 
@@ -14,7 +15,8 @@ void release_others(RemoteControl& control,
                     bool rewind) {
   for (const FrozenThread& thread : view.threads) {
     if (thread.tid == kept || !thread.registers) continue;
-    const auto at = control.registers(thread.tid);
+    auto at = control.registers(thread.tid);
+    if (at) recall_call(*at, *thread.registers);
     if (rewind && at && is_rewindable(*at) &&
         is_after_syscall(control.memory(), instruction_pointer(*at))) {
       const auto status = process.thread_status(thread.tid);

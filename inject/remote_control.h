@@ -64,6 +64,8 @@ class RemoteControl {
   virtual Result<std::vector<SeccompFilter>> filters(pid_t tid) = 0;
   // All registers beyond the general ones, in the format of the instruction xrstor.
   virtual Result<std::vector<std::byte>> extended_state(pid_t tid) = 0;
+  // Whether the thread has values in vector registers that a system call does not preserve.
+  virtual Result<bool> has_wide_vectors(pid_t tid) = 0;
   virtual Result<void> set_extended_state(pid_t tid, std::span<const std::byte> values) = 0;
   virtual Result<SignalOrigin> signal_origin(pid_t tid) = 0;
 

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include "attach/arch/system_calls.h"
+#include "attach/stop/arch/interrupted_calls.h"
 
 namespace heapattach {
 
@@ -62,6 +63,14 @@ RawRegisters way_back(const RawRegisters& at_stop, const std::optional<RawRegist
   }
   leave_call(back);
   return back;
+}
+
+// On aarch64, the decision about the interrupted call is lost with the stop in which the thread was
+// found: it is made here, as if there were no signal. A signal whose handler was to end the call
+// with EINTR, and that comes during the freeze, does not end a call that the kernel would restart
+// without it. The rest of a wait ends: rt_sigreturn makes the kernel forget it.
+RawRegisters after_borrowing(const RawRegisters& found) {
+  return kKernelKeepsCall ? found : way_back(found, std::nullopt);
 }
 
 }  // namespace heapattach

@@ -51,6 +51,7 @@ class Dying final : public RemoteControl {
   Result<std::vector<std::byte>> extended_state(pid_t tid) override {
     return step(), real_.extended_state(tid);
   }
+  Result<bool> has_wide_vectors(pid_t tid) override { return step(), real_.has_wide_vectors(tid); }
   Result<void> set_extended_state(pid_t tid, std::span<const std::byte> values) override {
     return step(), real_.set_extended_state(tid, values);
   }

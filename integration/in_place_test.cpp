@@ -5,6 +5,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,9 +101,9 @@ TEST_CASE("a call in place is refused if no thread is at a safe point, with the 
 TEST_CASE("a thread in a call whose remaining time only the kernel knows is not used") {
   ChildProcess sleeper({"/bin/sleep", "60"});
   const std::string pid = std::to_string(sleeper.pid());
-  // clock_nanosleep
+  const std::string sleeps = fmt::format("{} ", SYS_clock_nanosleep);
   REQUIRE(
-      eventually(30s, [&] { return read_text("/proc/" + pid + "/syscall").find("230 ") == 0; }));
+      eventually(30s, [&] { return read_text("/proc/" + pid + "/syscall").starts_with(sleeps); }));
   const ToolRun run = run_tool({"--in-place", "--timeout", "10", "--call", "getpid()", pid});
   CHECK_MESSAGE(run.status == 1, run.errors);
   CHECK_MESSAGE(says(run, "only the kernel knows how much of it is left"), run.errors);

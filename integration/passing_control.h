@@ -25,6 +25,7 @@ class PassingControl : public RemoteControl {
   Result<std::vector<std::byte>> extended_state(pid_t tid) override {
     return real_.extended_state(tid);
   }
+  Result<bool> has_wide_vectors(pid_t tid) override { return real_.has_wide_vectors(tid); }
   Result<void> set_extended_state(pid_t tid, std::span<const std::byte> values) override {
     return real_.set_extended_state(tid, values);
   }

@@ -1,5 +1,6 @@
 #include <array>
 #include <cstring>
+#include <ctime>
 
 #include "attach/arch/system_calls.h"
 
@@ -17,6 +18,26 @@ constexpr std::array kSvc{std::byte{0x01}, std::byte{0x00}, std::byte{0x00}, std
 // A stop at a call writes to x7 whether it is at the entry or at the exit.
 constexpr unsigned kDirectionRegister = 7;
 
+// Whether an interrupted call waits for the rest of its time when the kernel makes it again, as
+// restart_syscall (kernel/time/hrtimer.c, kernel/futex/waitwake.c). The others wait as long as
+// their arguments say, which is the rest if the kernel has updated them (fs/select.c).
+bool goes_on_with_rest(const RawRegisters& at) {
+  constexpr std::uint64_t kWait = 0;
+  constexpr std::uint64_t kWaitBitset = 9;
+  constexpr std::uint64_t kOperation = 0x7f;
+  switch (at.call) {
+    case SYS_restart_syscall:
+    case SYS_nanosleep: return true;
+    case SYS_clock_nanosleep: return (call_argument(at, 1) & TIMER_ABSTIME) == 0;
+    case SYS_futex: {
+      const std::uint64_t operation = call_argument(at, 1) & kOperation;
+      const bool waits = operation == kWait || operation == kWaitBitset;
+      return waits && call_argument(at, 3) != 0;
+    }
+    default: return false;
+  }
+}
+
 }  // namespace
 
 std::optional<long> call_number(const RawRegisters& at) {
@@ -33,7 +54,11 @@ std::array<std::uint64_t, 6> call_arguments(const Registers& at) {
   return arguments;
 }
 
+// The kernel has replaced the result of a call that it will make again by the first argument.
 std::int64_t call_result(const RawRegisters& at) {
+  if (at.interruption == Interruption::Restarts) {
+    return goes_on_with_rest(at) ? kRestartBlock : kRestartSys;
+  }
   return static_cast<std::int64_t>(at.general.regs[0]);
 }
 

@@ -23,4 +23,7 @@ inline constexpr std::size_t kLeastExtendedState = 528;
 // kernel refuses.
 [[nodiscard]] std::vector<std::uint64_t> read_vector_registers(pid_t tid);
 
+// Whether it has values in vector registers that a system call does not preserve.
+[[nodiscard]] bool uses_wide_vectors(pid_t tid);
+
 }  // namespace heapattach

@@ -24,4 +24,11 @@ std::vector<std::uint64_t> read_vector_registers(pid_t tid) {
   return {};
 }
 
+bool uses_wide_vectors(pid_t tid) {
+  std::array<std::byte, kSveHeaderBytes> header{};
+  iovec area{header.data(), header.size()};
+  return ptrace(PTRACE_GETREGSET, tid, ptrace_word(NT_ARM_SVE), &area) == 0 &&
+         has_sve(std::span(header).first(area.iov_len));
+}
+
 }  // namespace heapattach

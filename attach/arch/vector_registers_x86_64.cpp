@@ -20,4 +20,8 @@ std::vector<std::uint64_t> read_vector_registers(pid_t tid) {
   return {};
 }
 
+bool uses_wide_vectors(pid_t /*tid*/) {
+  return false;
+}
+
 }  // namespace heapattach

@@ -39,21 +39,24 @@ std::vector<std::uint64_t> words_of_fpsimd(std::span<const std::byte> saved) {
 }
 
 std::vector<std::uint64_t> words_of_sve(std::span<const std::byte> saved) {
-  constexpr std::size_t kHeaderBytes = 16;  // struct user_sve_header
   constexpr std::size_t kLengthAt = 8;
-  constexpr std::size_t kFlagsAt = 12;
-  constexpr std::uint16_t kHasSve = 1;
   constexpr std::size_t kRegisters = 32;
   std::uint16_t length = 0;
-  std::uint16_t flags = 0;
-  if (saved.size() < kHeaderBytes) return {};
+  if (saved.size() < kSveHeaderBytes) return {};
   std::memcpy(&length, saved.data() + kLengthAt, sizeof length);
-  std::memcpy(&flags, saved.data() + kFlagsAt, sizeof flags);
-  // Without SVE's registers in use, the layout is that of NT_FPREGSET.
-  if ((flags & kHasSve) == 0) return words_of_fpsimd(saved.subspan(kHeaderBytes));
+  if (!has_sve(saved)) return words_of_fpsimd(saved.subspan(kSveHeaderBytes));
   std::vector<std::uint64_t> words;
-  add_words(saved, kHeaderBytes, kHeaderBytes + kRegisters * length, words);
+  add_words(saved, kSveHeaderBytes, kSveHeaderBytes + kRegisters * length, words);
   return words;
+}
+
+bool has_sve(std::span<const std::byte> saved) {
+  constexpr std::size_t kFlagsAt = 12;
+  constexpr std::uint16_t kHasSve = 1;
+  std::uint16_t flags = 0;
+  if (saved.size() < kSveHeaderBytes) return false;
+  std::memcpy(&flags, saved.data() + kFlagsAt, sizeof flags);
+  return (flags & kHasSve) != 0;
 }
 
 }  // namespace heapattach

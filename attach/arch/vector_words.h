@@ -21,5 +21,8 @@ inline constexpr std::size_t kMostXsaveBytes = 2688;  // up to ZMM31
 
 // z0 to z31 of aarch64, which include them, from NT_ARM_SVE (Documentation/arch/arm64/sve.rst).
 [[nodiscard]] std::vector<std::uint64_t> words_of_sve(std::span<const std::byte> saved);
+inline constexpr std::size_t kSveHeaderBytes = 16;  // struct user_sve_header
+// Whether these registers are in use. If not, the layout after the header is that of NT_FPREGSET.
+[[nodiscard]] bool has_sve(std::span<const std::byte> saved);
 
 }  // namespace heapattach

@@ -16,8 +16,17 @@ using CallArgument = std::variant<std::uint64_t, std::string>;
 
 // The return address of a called function. Nothing is ever mapped there, so returning causes a
 // fault at exactly this address, with the stack intact, and no instruction has to be written
-// anywhere.
+// anywhere. On aarch64, it is where an instruction could be, below the lowest address that a kernel
+// lets a program map.
+#ifdef __x86_64__
 inline constexpr RemoteAddr kReturnAddress{0xca11};
+inline constexpr std::size_t kArgumentRegisters = 6;
+inline constexpr std::uint64_t kReturnBytes = 8;  // of the return address on the stack
+#else
+inline constexpr RemoteAddr kReturnAddress{0x7a10};
+inline constexpr std::size_t kArgumentRegisters = 8;
+inline constexpr std::uint64_t kReturnBytes = 0;  // it is in x30
+#endif
 
 // The registers and stack for entering a C function on a stopped thread, per the processor's ABI.
 struct CallFrame {
@@ -25,7 +34,7 @@ struct CallFrame {
   RemoteAddr at;  // where to write `stack`: the thread's stack pointer on entry
   std::vector<std::byte>
       stack;  // the return address, the arguments that did not fit into registers, and the strings
-  [[nodiscard]] RemoteAddr stack_after() const { return at + sizeof(std::uint64_t); }
+  [[nodiscard]] RemoteAddr stack_after() const { return at + kReturnBytes; }
 };
 
 // Most bytes of string arguments, which must fit on the thread's stack.
@@ -35,6 +44,14 @@ inline constexpr std::size_t kMostTextBytes = std::size_t{64} * 1024;
 Result<CallFrame> make_call_frame(const RawRegisters& found,
                                   RemoteAddr function,
                                   std::span<const CallArgument> arguments);
+
+// The registers of a thread that is about to execute the first instruction of the function, with
+// this stack pointer and these words in the registers for arguments.
+[[nodiscard]] RawRegisters entering_function(
+    const RawRegisters& found,
+    RemoteAddr function,
+    std::uint64_t stack,
+    std::span<const std::uint64_t, kArgumentRegisters> arguments);
 
 // The result of a C function, from the registers of a thread that has just returned from it.
 [[nodiscard]] std::uint64_t function_result(const RawRegisters& now);

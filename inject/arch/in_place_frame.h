@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,7 +18,7 @@ namespace heapattach {
 //   the general registers, for a collector that scans the stack while the function runs: without
 //   them it would free objects that only the registers reference
 //   the vector registers, to be restored afterwards
-//   the first six arguments; the address of errno, and its value
+//   a block: the arguments that go into registers; the address of errno, and its value
 //   the texts, the other arguments
 struct InPlaceFrame {
   RawRegisters registers{};
@@ -33,11 +34,22 @@ struct InPlaceFunction {
   std::span<const CallArgument> arguments;
 };
 
-// `stub` is the address of the stub, `extended` the input of xrstor.
+// `stub` is the address of the stub, `extended` what RemoteControl::extended_state() has read.
 Result<InPlaceFrame> make_in_place_frame(const RawRegisters& found,
                                          RemoteAddr stub,
                                          const InPlaceFunction& function,
                                          std::span<const std::byte> extended);
+
+// The words in the registers for arguments.
+[[nodiscard]] std::array<std::uint64_t, kArgumentRegisters> arguments_in(
+    const RawRegisters& registers);
+
+// Fills the registers from which the stub calls the function. `saved` has the vector registers.
+void give_to_stub(RawRegisters& registers,
+                  const InPlaceFunction& function,
+                  RemoteAddr saved,
+                  RemoteAddr block);
+void set_stack_pointer(RawRegisters& registers, RemoteAddr at);
 
 // Whether the stack of `found` has room below `frame` for a function to run.
 [[nodiscard]] bool has_room(const MemoryMap& map,

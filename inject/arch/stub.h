@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attach/arch/registers.h"
+#include "attach/memory/memory_reader.h"
 
 namespace heapattach {
 
@@ -42,6 +43,15 @@ struct Stub {
   // end of the extra code.
   static std::size_t function_bytes();
   static std::vector<std::byte> function_image(const RawRegisters& way_back, std::uint64_t mask);
+  // Completes either image for the address where it will be, from which can_return() holds.
+  static void place_at(RemoteAddr at, std::span<std::byte> image);
+#ifdef __x86_64__
+  static constexpr bool kReachesEverywhere = true;
+#else
+  static constexpr bool kReachesEverywhere = false;
+#endif
+  // Whether a stub at `at`, of either kind, can bring a thread back to `goal`.
+  static bool can_return(RemoteAddr at, RemoteAddr goal);
   // The offset in that stub to which the function returns.
   static std::size_t function_return();
   // The result of the function, from the registers at the system call after it.
@@ -56,9 +66,17 @@ struct Stub {
   static std::optional<Left> recognize(std::span<const std::byte> bytes);
 };
 
-// The thread must have this much stack mapped below its stack pointer, for the ABI's red zone and
-// for the flags, which can be restored only through the stack.
+// The thread must have this much stack mapped below its stack pointer. On x86-64, it is for the
+// ABI's red zone and for the flags, which can be restored only through the stack.
+#ifdef __x86_64__
 inline constexpr std::uint64_t kStackBytes = 128 + 64;
+#else
+inline constexpr std::uint64_t kStackBytes = 16;
+#endif
+
+// The address after an instruction that a clone, which sleeps in the stub and was found with these
+// registers, can make other calls with.
+Result<RemoteAddr> place_for_calls(const RawRegisters& found, const MemoryReader& memory);
 
 // The registers that a thread needs to enter the stub and make system call `number`.
 RawRegisters entering(const RawRegisters& found,

@@ -236,6 +236,17 @@ std::vector<std::byte> Stub::image(const RawRegisters& way_back,
   return bytes;
 }
 
+// The code loads its goal.
+void Stub::place_at(RemoteAddr /*at*/, std::span<std::byte> /*image*/) {}
+
+bool Stub::can_return(RemoteAddr /*at*/, RemoteAddr /*goal*/) {
+  return true;
+}
+
+Result<RemoteAddr> place_for_calls(const RawRegisters& found, const MemoryReader& /*memory*/) {
+  return instruction_pointer(found);
+}
+
 RawRegisters entering(const RawRegisters& found,
                       RemoteAddr entry,
                       long number,

@@ -15,26 +15,22 @@ Result<InTarget> InTarget::borrow(RemoteControl& control,
                                   const Process& target,
                                   const MemoryMap& map,
                                   const FrozenView& view) {
-  const auto padding = find_padding(map, control.memory(), Stub::size_bytes());
-  if (!padding) {
+  const auto stubs = find_paddings(map, control.memory(), Stub::size_bytes());
+  if (stubs.empty()) {
     return Error{ErrorKind::Impossible,
                  "there is no padding after its code for the instructions of a system call"}
         .advise(kAdvice);
   }
-  std::vector<pid_t> tids;
-  for (const FrozenThread& thread : view.threads) {
-    if (thread.registers) tids.push_back(thread.tid);
-  }
-  auto thread = choose_thread(control, target, map, tids, true);
+  auto thread = choose_thread(control, target, map, stopped_threads(view), stubs, true);
   if (!thread) return std::move(thread).error().advise(kAdvice);
-  return InTarget(control, *thread, *padding, view.deadline);
+  return InTarget(control, *thread, view.deadline);
 }
 
 Result<std::uint64_t> InTarget::call(std::string_view doing,
                                      long number,
                                      std::initializer_list<std::uint64_t> arguments,
                                      std::string_view text) {
-  const RemoteCall call{.stub = padding_,
+  const RemoteCall call{.stub = thread_.stub,
                         .number = number,
                         .arguments = arguments,
                         .deadline = deadline_,

@@ -24,20 +24,16 @@ class InTarget {
                              long number,
                              std::initializer_list<std::uint64_t> arguments,
                              std::string_view text = "");
-  [[nodiscard]] std::uint64_t text() const { return (padding_ + Stub::name_at()).value; }
+  [[nodiscard]] std::uint64_t text() const { return (thread_.stub + Stub::name_at()).value; }
   [[nodiscard]] pid_t tid() const { return thread_.tid; }
   [[nodiscard]] RemoteControl& control() const { return *control_; }
 
  private:
-  InTarget(RemoteControl& control,
-           Borrowed thread,
-           RemoteAddr padding,
-           std::chrono::steady_clock::time_point deadline)
-      : control_(&control), thread_(thread), padding_(padding), deadline_(deadline) {}
+  InTarget(RemoteControl& control, Borrowed thread, std::chrono::steady_clock::time_point deadline)
+      : control_(&control), thread_(thread), deadline_(deadline) {}
 
   RemoteControl* control_;
   Borrowed thread_;
-  RemoteAddr padding_;
   std::chrono::steady_clock::time_point deadline_;
 };
 

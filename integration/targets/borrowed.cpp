@@ -1,6 +1,6 @@
 // Threads in different states, any of which may be borrowed. Each knows what it must find
-// afterwards: general and vector registers, flags, the red zone, errno, and the result of its call.
-// The greeting has their numbers.
+// afterwards: general and vector registers, flags, the red zone of x86-64, errno, and the result of
+// its call. The greeting has their numbers.
 
 #include <atomic>
 #include <csignal>
@@ -18,6 +18,7 @@
 
 // long keeps_pattern(long turns): fills the registers, the red zone and the carry flag, counts
 // turns down, and checks that everything is unchanged. 0 if so.
+#ifdef __x86_64__
 asm(R"(
   .text
   .globl keeps_pattern
@@ -106,6 +107,98 @@ keeps_pattern:
   .cfi_endproc
   .size keeps_pattern, . - keeps_pattern
 )");
+#else
+asm(R"(
+  .text
+  .globl keeps_pattern
+  .type keeps_pattern, %function
+keeps_pattern:
+  .cfi_startproc
+  stp x29, x30, [sp, #-160]!
+  .cfi_def_cfa_offset 160
+  .cfi_offset x29, -160  // so that the callers, which may need them, can be found
+  .cfi_offset x30, -152
+  .macro save first, second, at
+  stp x\first, x\second, [sp, #\at]
+  .cfi_offset x\first, \at - 160
+  .cfi_offset x\second, \at - 152
+  .endm
+  save 19, 20, 16
+  save 21, 22, 32
+  save 23, 24, 48
+  save 25, 26, 64
+  save 27, 28, 80
+  stp d8, d9, [sp, #96]
+  stp d10, d11, [sp, #112]
+  stp d12, d13, [sp, #128]
+  stp d14, d15, [sp, #144]
+  .macro put number, to
+  mov x\to, #0x101 * \number
+  orr x\to, x\to, x\to, lsl #32
+  .endm
+  .irp number, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16
+  put \number, \number
+  .endr
+  .irp number, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30
+  put \number, \number
+  .endr
+  .irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+  dup v\number\().2d, x14
+  .endr
+  .irp number, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+  dup v\number\().2d, x15
+  .endr
+  cmp x14, x14
+1:
+  sub x0, x0, #1
+  cbnz x0, 1b
+  b.cc 9f
+  b.ne 9f
+  .macro expect number
+  put \number, 0
+  cmp x0, x\number
+  b.ne 9f
+  .endm
+  .irp number, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16
+  expect \number
+  .endr
+  .irp number, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30
+  expect \number
+  .endr
+  .macro expect_vector number, value
+  mov x0, v\number\().d[0]
+  cmp x0, \value
+  b.ne 9f
+  mov x0, v\number\().d[1]
+  cmp x0, \value
+  b.ne 9f
+  .endm
+  .irp number, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+  expect_vector \number, x14
+  .endr
+  .irp number, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+  expect_vector \number, x15
+  .endr
+  mov x0, #0
+  b 8f
+9:
+  mov x0, #1
+8:
+  ldp d8, d9, [sp, #96]
+  ldp d10, d11, [sp, #112]
+  ldp d12, d13, [sp, #128]
+  ldp d14, d15, [sp, #144]
+  ldp x19, x20, [sp, #16]
+  ldp x21, x22, [sp, #32]
+  ldp x23, x24, [sp, #48]
+  ldp x25, x26, [sp, #64]
+  ldp x27, x28, [sp, #80]
+  ldp x29, x30, [sp], #160
+  ret
+  .cfi_endproc
+  .size keeps_pattern, . - keeps_pattern
+)");
+#endif
 extern "C" long keeps_pattern(long turns);
 
 namespace {
@@ -141,6 +234,7 @@ long disturb(long first, long second, const char* text) {
   sigaddset(&mask, SIGUSR2);
   pthread_sigmask(SIG_BLOCK, &mask, nullptr);
   errno = EBADF;
+#ifdef __x86_64__
   asm volatile(R"(
   pcmpeqb %%xmm0, %%xmm0
   .irp vector, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
@@ -149,6 +243,15 @@ long disturb(long first, long second, const char* text) {
 )" ::
                    : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
                      "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+#else
+  asm volatile(R"(
+  .irp vector, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+  movi v\vector\().16b, #0xff
+  .endr
+)" ::
+                   : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",
+                     "v12", "v13", "v14", "v15");
+#endif
   return first + 10 * second + 100 * static_cast<long>(std::strlen(text));
 }
 

@@ -26,6 +26,7 @@ struct rseq* own_area() {
 // One sequence: spins until may_commit, then counts a commit as its last instruction. The
 // descriptor and the signature before the abort handler have the kernel's form.
 void run_sequence(struct rseq* area) {
+#ifdef __x86_64__
   asm volatile(
       R"(
   .pushsection .data.rel.ro.heapattach, "aw"
@@ -50,6 +51,37 @@ void run_sequence(struct rseq* area) {
       : [pointer] "=m"(area->rseq_cs), [aborted] "+m"(aborted), [committed] "+m"(committed)
       : [may_commit] "m"(may_commit)
       : "rax", "memory", "cc");
+#else
+  asm volatile(
+      R"(
+  .pushsection .data.rel.ro.heapattach, "aw"
+  .balign 32
+7:
+  .long 0, 0
+  .quad 1f, (2f - 1f), 4f
+  .popsection
+  b 3f
+  .long 0xd428bc00
+4:
+  ldr x9, %[aborted]
+  add x9, x9, #1
+  str x9, %[aborted]
+3:
+  adrp x9, 7b
+  add x9, x9, :lo12:7b
+  str x9, %[pointer]
+1:
+  ldr x9, %[may_commit]
+  cbz x9, 1b
+  ldr x9, %[committed]
+  add x9, x9, #1
+  str x9, %[committed]
+2:
+)"
+      : [pointer] "=m"(area->rseq_cs), [aborted] "+m"(aborted), [committed] "+m"(committed)
+      : [may_commit] "m"(may_commit)
+      : "x9", "memory", "cc");
+#endif
 }
 
 void run() {

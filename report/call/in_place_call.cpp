@@ -9,7 +9,6 @@
 
 #include "attach/base/guardian.h"
 #include "attach/process/start_program.h"
-#include "inject/arch/possible.h"
 #include "inject/arch/stub.h"
 #include "inject/choose_thread.h"
 #include "inject/in_place.h"
@@ -54,7 +53,6 @@ class InProcess {
         threads_(process, modules) {}
 
   Result<CallReport> run() {
-    HA_TRY(check_can_run_code());
     const auto left = options_.request.deadline.at - Clock::now();
     const auto until = Clock::now() + std::min<Clock::duration>(kSearch, left / kShareOfSearch);
     int looks = 0;
@@ -100,8 +98,8 @@ class InProcess {
 
   // Freezes once more, and calls it on the first thread that has not moved.
   Result<void> call_on_one_of(const std::vector<SafePoint>& points) {
-    const auto padding = find_padding(map_, control_.memory(), in_place_bytes());
-    if (!padding) {
+    const auto stubs = find_paddings(map_, control_.memory(), in_place_bytes());
+    if (stubs.empty()) {
       return Error{ErrorKind::Os,
                    fmt::format("process {} has no {} bytes of padding after its code for the "
                                "instructions of a call",
@@ -110,14 +108,15 @@ class InProcess {
     }
     const auto on_one = [&](const FrozenView& view) -> Result<void> {
       for (const SafePoint& point : points) {
-        const auto at = control_.registers(point.tid);
-        if (!at || !is_still_there(point, registers_of(*at), control_.memory())) {
+        const auto stopped = std::ranges::find(view.threads, point.tid, &FrozenThread::tid);
+        const bool is_known = stopped != view.threads.end() && stopped->registers;
+        if (!is_known || !is_still_there(point, *stopped->registers, control_.memory())) {
           threads_.object(point.tid, "it moved on before the call could be made");
           continue;
         }
         const auto thread =
-            borrow_in_place(control_, process_, map_, point.tid, options_.request.rewind);
-        if (thread) return call_on(*thread, *padding, view);
+            borrow_in_place(control_, process_, map_, *stopped, stubs, options_.request.rewind);
+        if (thread) return call_on(*thread, view);
         threads_.object(point.tid, thread.error().message());
       }
       return {};
@@ -126,7 +125,7 @@ class InProcess {
     return {};
   }
 
-  Result<void> call_on(const Borrowed& thread, RemoteAddr padding, const FrozenView& view) {
+  Result<void> call_on(const Borrowed& thread, const FrozenView& view) {
     has_begun_ = true;
     // Nothing may end us while a thread of the process runs on our behalf.
     need_time(
@@ -136,9 +135,9 @@ class InProcess {
     if (lets_others_run)
       release_others(control_, process_, view, thread.tid, options_.request.rewind);
     standing_.thread = thread.tid;
-    standing_.return_address = padding + Stub::function_return();
+    standing_.return_address = thread.stub + Stub::function_return();
     InPlaceCall call;
-    call.stub = padding;
+    call.stub = thread.stub;
     call.handled_signals = status_signals(process_, "SigCgt");
     call.deadline = lets_others_run ? options_.request.deadline.at : view.deadline;
     call.is_given_up = [this] { return options_.request.deadline.is_interrupted(); };

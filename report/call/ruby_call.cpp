@@ -17,7 +17,6 @@
 
 #include "attach/process/blocked_call.h"
 #include "attach/process/process.h"
-#include "inject/arch/possible.h"
 #include "inject/clone.h"
 #include "inject/clone_call.h"
 #include "report/call/lock_watch.h"
@@ -478,7 +477,6 @@ Result<RubyAnswer> run_ruby(const CallOptions& options,
                             const RubyProcess& process,
                             const RubyCode& code,
                             const RubyReceiver& receiver) {
-  HA_TRY(check_can_run_code());
   return Runs(options, process, code, receiver).run();
 }
 

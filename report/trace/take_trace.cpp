@@ -16,8 +16,8 @@
 #include "attach/base/interrupt.h"
 #include "attach/process/permission.h"
 #include "attach/process/process_end.h"
-#include "inject/arch/possible.h"
 #include "inject/ptrace_control.h"
+#include "inject/trace/arch/possible.h"
 #include "inject/trace/blob.h"
 #include "inject/trace/installation.h"
 #include "inject/trace/plan.h"
@@ -423,7 +423,7 @@ Result<Trace> take_trace_of_program(const TraceOptions& options) {
 }  // namespace
 
 Result<Trace> take_trace(const TraceOptions& options) {
-  HA_TRY(check_can_run_code());
+  HA_TRY(check_can_trace());
   if (!options.command.empty()) return take_trace_of_program(options);
   auto ready = prepare(options.request, options.heap);
   if (!ready && ready.error().kind == ErrorKind::Unsupported && ready.error().advice.empty()) {
@@ -440,7 +440,7 @@ double expected_cost(double bytes_per_second, std::uint64_t every) {
 }
 
 Result<TraceFacts> trace_facts(const Request& request, const snapshot::HeapChoice& heap) {
-  HA_TRY(check_can_run_code());
+  HA_TRY(check_can_trace());
   const Prepared prepared = HA_TRY(prepare(request, heap));
   const Disassembler disassembler = HA_TRY(Disassembler::open(kOwnProcessor));
   const Hooks& hooks = prepared.found.hooks;

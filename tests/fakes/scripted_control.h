@@ -74,6 +74,7 @@ class ScriptedControl final : public RemoteControl {
   Result<std::vector<SeccompFilter>> filters(pid_t) override {
     return std::vector<SeccompFilter>();
   }
+  Result<bool> has_wide_vectors(pid_t) override { return false; }
   Result<std::vector<std::byte>> extended_state(pid_t) override {
     HA_TRY(step("extended state"));
     return extended;

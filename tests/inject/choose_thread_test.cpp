@@ -12,6 +12,7 @@ Candidate good() {
   candidate.registers.cs = 0x33;
   candidate.registers.orig_rax = static_cast<std::uint64_t>(-1);
   candidate.sequence = RseqState{};
+  candidate.stub = RemoteAddr{0x5000};
   return candidate;
 }
 
@@ -50,6 +51,12 @@ TEST_CASE("a thread is not borrowed if our call could harm it") {
   }
   SUBCASE("no stack below the red zone") {
     bad.has_stack = false;
+  }
+  SUBCASE("wide vector registers") {
+    bad.has_wide_vectors = true;
+  }
+  SUBCASE("no padding that is near enough") {
+    bad.stub.reset();
   }
   SUBCASE("a restartable sequence that makes no sense") {
     bad.sequence.reset();

@@ -96,7 +96,7 @@ struct Played {
   }
 
   Result<InPlaceOutcome> run() {
-    Borrowed thread{.tid = 7, .found = found(), .way_back = found(), .mask = kMask};
+    Borrowed thread{.tid = 7, .found = found(), .way_back = found(), .mask = kMask, .stub = {}};
     thread.way_back = way_back(found(), std::nullopt);
     Mapping stack;
     stack.writable = true;

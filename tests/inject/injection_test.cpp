@@ -26,7 +26,7 @@ RawRegisters found() {
 }
 
 Borrowed thread() {
-  Borrowed borrowed{.tid = 7, .found = found(), .way_back = found(), .mask = kMask};
+  Borrowed borrowed{.tid = 7, .found = found(), .way_back = found(), .mask = kMask, .stub = {}};
   borrowed.way_back = way_back(found(), std::nullopt);
   return borrowed;
 }

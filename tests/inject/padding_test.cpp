@@ -81,6 +81,15 @@ TEST_CASE("without padding, none is found") {
   CHECK(!padding_of(Image(0x801), {}));
 }
 
+TEST_CASE("of several paddings, as many are named as a thread may need to come back") {
+  FakeMemory memory;
+  Image(0x801).write_to(memory);
+  const auto found = find_paddings(map_of(), memory, kNeeded);
+  REQUIRE(found.size() == 1);
+  CHECK(found.front() == kCode + 0x840);
+  CHECK(find_paddings({}, memory, kNeeded).empty());
+}
+
 TEST_CASE("a program whose last page of code is full has padding in the kernel's vdso") {
   FakeMemory memory;
   Image(0x1000).write_to(memory);

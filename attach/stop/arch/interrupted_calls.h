@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
@@ -7,6 +8,7 @@
 #include <sys/types.h>
 
 #include "attach/arch/registers.h"
+#include "attach/arch/system_calls.h"
 #include "attach/process/blocked_call.h"
 #include "attach/process/process.h"
 
@@ -34,14 +36,35 @@ class InterruptedCalls {
  private:
   struct Before {
     BlockedCall call;
-    std::optional<std::uint64_t> runs;  // how often the thread had been given a processor
+    std::optional<std::uint64_t> blocks;  // how often the thread had blocked
   };
 
   [[maybe_unused]] const Process& process_;
   [[maybe_unused]] std::unordered_map<pid_t, Before> before_;
+  [[maybe_unused]] std::chrono::nanoseconds waited_{};  // for threads that ran
 };
 
+// Whether the kernel still decides about a thread's interrupted call if the thread makes another
+// one meanwhile, and its registers are then restored.
 #ifdef __x86_64__
+inline constexpr bool kKernelKeepsCall = true;
+#else
+inline constexpr bool kKernelKeepsCall = false;
+#endif
+
+// Adds to registers that were read again during a stop what the stop has shown of the thread's
+// call.
+void recall_call(RawRegisters& registers, const Registers& at_stop);
+
+// Whether a stop interrupted this call with a time limit, at a thread that makes it only once and
+// no other with its number.
+bool is_interrupted_in(const RawRegisters& at_stop, long number);
+
+#ifdef __x86_64__
+inline bool is_interrupted_in(const RawRegisters& at_stop, long number) {
+  return call_number(at_stop) == number && call_result(at_stop) == kRestartBlock;
+}
+inline void recall_call(RawRegisters& /*registers*/, const Registers& /*at_stop*/) {}
 inline void InterruptedCalls::before_interrupt(pid_t /*tid*/) {}
 inline void InterruptedCalls::after_signal(pid_t /*tid*/) {}
 inline void InterruptedCalls::add_to(pid_t /*tid*/, RawRegisters& /*registers*/) const {}

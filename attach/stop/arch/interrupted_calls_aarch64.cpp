@@ -5,6 +5,7 @@
 #include <string>
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include "attach/arch/system_calls.h"
 #include "attach/stop/arch/interrupted_calls.h"
@@ -28,12 +29,14 @@
 // that was seen before. Another call at the same place, with another first argument only, would
 // have to begin in between. The thread would block there, or be stopped before that, in the few
 // instructions of the kernel between the entry of the call and its first look for signals, and
-// after an event in the same microseconds. The number of times that the thread ran shows the
-// former; the latter is the limit of this method.
+// after an event in the same microseconds. The number of times that the thread has blocked shows
+// the former; the latter is the limit of this method.
 
 namespace heapattach {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr unsigned kNumberRegister = 8;
 
@@ -43,17 +46,18 @@ std::optional<BlockedCall> call_in(const Process& process, pid_t tid) {
   return parse_blocked_call(*text);
 }
 
-// How often it was given a processor; none if the kernel does not count that.
-std::optional<std::uint64_t> runs_of(const Process& process, pid_t tid) {
-  const auto text = process.read_file(fmt::format("task/{}/schedstat", tid));
+// How often it has blocked; none if the kernel does not show that.
+std::optional<std::uint64_t> blocks_of(const Process& process, pid_t tid) {
+  constexpr std::string_view kField = "\nvoluntary_ctxt_switches:\t";
+  const auto text = process.read_file(fmt::format("task/{}/status", tid));
   if (!text) return std::nullopt;
-  // "<nanoseconds> <nanoseconds> <runs>"
-  const std::size_t at = text->find_last_of(' ');
+  const std::size_t at = text->find(kField);
   if (at == std::string::npos) return std::nullopt;
-  std::uint64_t runs = 0;
-  const char* const end = text->data() + text->size();
-  if (std::from_chars(text->data() + at + 1, end, runs).ec != std::errc()) return std::nullopt;
-  return runs;
+  std::uint64_t blocks = 0;
+  const char* const begin = text->data() + at + kField.size();
+  if (std::from_chars(begin, text->data() + text->size(), blocks).ec != std::errc())
+    return std::nullopt;
+  return blocks;
 }
 
 }  // namespace
@@ -76,13 +80,25 @@ Interruption interruption_of(const BlockedCall& before, const RawRegisters& at) 
   return is_before && has_arguments(0) ? Interruption::Restarts : Interruption::None;
 }
 
+// A thread that runs may be about to block in a call, and the stop would then interrupt one that
+// was not seen: it has just been released from another freeze, or has been woken. So it is given a
+// moment to get there. Threads that compute share a longer one.
 void InterruptedCalls::before_interrupt(pid_t tid) {
-  const auto runs = runs_of(process_, tid);
-  if (const auto call = call_in(process_, tid); call && call->number >= 0) {
-    before_.insert_or_assign(tid, Before{*call, runs});
-  } else {
+  constexpr std::chrono::microseconds kForThread{300};
+  constexpr std::chrono::milliseconds kForAll{3};
+  const auto start = Clock::now();
+  for (;;) {
+    const auto blocks = blocks_of(process_, tid);
+    if (const auto call = call_in(process_, tid); call && call->number >= 0) {
+      before_.insert_or_assign(tid, Before{*call, blocks});
+      break;
+    }
     before_.erase(tid);
+    const auto waited = Clock::now() - start;
+    if (waited >= kForThread || waited_ + waited >= kForAll) break;
+    sched_yield();
   }
+  waited_ += Clock::now() - start;
 }
 
 void InterruptedCalls::after_signal(pid_t tid) {
@@ -92,15 +108,28 @@ void InterruptedCalls::after_signal(pid_t tid) {
 void InterruptedCalls::add_to(pid_t tid, RawRegisters& registers) const {
   const auto found = before_.find(tid);
   if (found == before_.end()) return;
-  const auto& [before, runs] = found->second;
+  const auto& [before, blocks] = found->second;
   const Interruption interruption = interruption_of(before, registers);
   if (interruption == Interruption::None) return;
-  // The stop itself took one run. If it took more, the call is left alone, for whatever reason.
-  const bool has_run_once = runs && runs_of(process_, tid) == *runs + 1;
-  if (interruption == Interruption::Fails && !has_run_once) return;
+  // It blocks once for the stop itself. If it has blocked more often, the call is left alone.
+  const bool has_blocked_once = blocks && blocks_of(process_, tid) == *blocks + 1;
+  if (interruption == Interruption::Fails && !has_blocked_once) return;
   registers.interruption = interruption;
   registers.call = before.number;
   registers.first_argument = before.arguments[0];
+}
+
+void recall_call(RawRegisters& registers, const Registers& at_stop) {
+  if (!at_stop.system_call) return;
+  const bool is_before = registers.general.pc != at_stop.instruction_pointer.value;
+  registers.interruption = is_before ? Interruption::Restarts : Interruption::Fails;
+  registers.call = static_cast<std::int64_t>(*at_stop.system_call);
+  registers.first_argument = at_stop.general[0];
+}
+
+// The thread is at the call's instruction again, or has not reached it yet, or has just left it.
+bool is_interrupted_in(const RawRegisters& at_stop, long number) {
+  return at_stop.general.regs[kNumberRegister] == static_cast<std::uint64_t>(number);
 }
 
 }  // namespace heapattach

@@ -3,7 +3,7 @@
 #include "inject/trace/arch/move_entry.h"
 
 // There are no traces of processes on aarch64 yet. Every way to these functions is refused before,
-// by check_can_run_code(); to come here is a fault of ours.
+// by check_can_trace(); to come here is a fault of ours.
 
 namespace heapattach::trace {
 

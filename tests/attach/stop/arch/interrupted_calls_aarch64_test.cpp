@@ -1,6 +1,7 @@
 // Compiled for aarch64 only: it is about the registers of that processor's threads.
 
 #include <cerrno>
+#include <ctime>
 
 #include <doctest/doctest.h>
 #include <sys/syscall.h>
@@ -125,6 +126,48 @@ TEST_CASE("the numbers that code loads for a call are found, the nearest first")
   // mov x8, #22; mov w0, #1; mov w8, #73; svc #0
   const std::array<std::uint32_t, 4> code{0xd28002c8, 0x52800020, 0x52800928, 0xd4000001};
   CHECK(numbers_loaded(std::as_bytes(std::span(code))) == std::vector<std::uint64_t>{73, 22});
+}
+
+TEST_CASE("what a stop has shown of a call is known again when registers are read later") {
+  RawRegisters again = stopped(kFailed, kAfter);
+  recall_call(again, registers_of(failed()));
+  CHECK(again.interruption == Interruption::Fails);
+  CHECK(call_argument(again, 0) == 5);
+  CHECK(rewound(again, 0).has_value());
+
+  RawRegisters before = stopped(5, kAfter - 4);
+  RawRegisters seen = before;
+  seen.interruption = Interruption::Restarts;
+  seen.call = SYS_epoll_pwait;
+  seen.first_argument = 5;
+  recall_call(before, registers_of(seen));
+  CHECK(before.interruption == Interruption::Restarts);
+  CHECK(call_result(before) == kRestartSys);
+
+  RawRegisters computing = stopped(5, kAfter);
+  recall_call(computing, registers_of(computing));
+  CHECK(computing.interruption == Interruption::None);
+}
+
+TEST_CASE("of interrupted calls, those go on with the rest of their time that the kernel lets") {
+  constexpr std::uint64_t kPrivateWait = 128;
+  constexpr std::uint64_t kPrivateWake = 129;
+  const auto result = [](long number, std::uint64_t second, std::uint64_t fourth) {
+    RawRegisters at = stopped(5, kAfter - 4);
+    at.interruption = Interruption::Restarts;
+    at.call = number;
+    at.general.regs[1] = second;
+    at.general.regs[3] = fourth;
+    return call_result(at);
+  };
+  CHECK(result(SYS_nanosleep, 0, 0) == kRestartBlock);
+  CHECK(result(SYS_restart_syscall, 0, 0) == kRestartBlock);
+  CHECK(result(SYS_clock_nanosleep, 0, 0) == kRestartBlock);
+  CHECK(result(SYS_clock_nanosleep, TIMER_ABSTIME, 0) == kRestartSys);
+  CHECK(result(SYS_futex, kPrivateWait, 0x7000) == kRestartBlock);
+  CHECK(result(SYS_futex, kPrivateWait, 0) == kRestartSys);
+  CHECK(result(SYS_futex, kPrivateWake, 0x7000) == kRestartSys);
+  CHECK(result(SYS_ppoll, 0, 0) == kRestartSys);
 }
 
 }  // namespace heapattach
