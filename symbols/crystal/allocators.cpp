@@ -32,7 +32,7 @@ std::vector<Code> code_of(const Module& program) {
     if (!segment.executable) continue;
     const auto bytes = program.file_bytes(segment.range.start);
     const std::size_t size = std::min<std::uint64_t>(bytes.size(), segment.range.bytes);
-    code.push_back({segment.range.start, bytes.first(size)});
+    code.push_back({segment.range.start, bytes.first(size), program.machine()});
   }
   return code;
 }
@@ -74,8 +74,9 @@ class Guess {
     const std::size_t from = begin_of_size(code, at);
     if (from == at) return;
     const Code window{code.start + from,
-                      code.bytes.subspan(from, std::min(kWindow, code.bytes.size() - from))};
-    if (!stores_constant(window.bytes)) return;
+                      code.bytes.subspan(from, std::min(kWindow, code.bytes.size() - from)),
+                      code.machine};
+    if (!stores_constant(window)) return;
     auto& windows = calls_[target_of_call(code, at)];
     if (windows.size() < kMostWindows) windows.push_back(window);
   }
@@ -208,7 +209,8 @@ void Scan::follow(const Code& code, std::size_t call) {
   }
   if (from > code.bytes.size() || bytes > code.bytes.size() - from) return;
   const auto body = code.bytes.subspan(from, bytes);
-  if (!stores_constant(body) || !functions_.insert(from).second) return;
+  if (!stores_constant({code.start + from, body, code.machine}) || !functions_.insert(from).second)
+    return;
   const RemoteAddr at = code.start + from;
   for (const AllocationSite& site :
        find_allocation_sites(disassembler_, body, at, target_, constant_)) {
@@ -284,7 +286,8 @@ void add_self_allocating(const Module& program, std::vector<Type>& types) {
   for (const Symbol& symbol : program.symbols()) {
     const std::size_t end = symbol.name.find(kSetter);
     if (!symbol.is_function || end == std::string_view::npos || symbol.name[0] != '*') continue;
-    const auto id = first_constant(program.file_bytes(symbol.address));
+    const auto id =
+        first_constant({symbol.address, program.file_bytes(symbol.address), program.machine()});
     if (!id || *id == 0 || *id > kLargestId) continue;
     const bool is_known =
         std::any_of(types.begin(), types.end(), [&](const Type& other) { return other.id == *id; });

@@ -60,15 +60,14 @@ class Constants {
  public:
   Constants(const Module& program, const MemoryReader& memory) {
     for (const Segment& segment : program.segments()) {
-      if (segment.executable) continue;
       const auto in_file = program.file_bytes(segment.range.start);
       if (!segment.writable) {
-        pieces_.push_back({segment.range.start, in_file});
+        pieces_.push_back({segment.range.start, in_file, segment.executable});
         continue;
       }
       std::vector<std::byte> bytes(std::min<std::uint64_t>(in_file.size(), segment.range.bytes));
       if (!memory.read(segment.range.start, bytes).has_value()) continue;
-      pieces_.push_back({segment.range.start, copies_.emplace_back(std::move(bytes))});
+      pieces_.push_back({segment.range.start, copies_.emplace_back(std::move(bytes)), false});
     }
   }
   Constants(const Constants&) = delete;
@@ -92,14 +91,30 @@ class Constants {
     return std::string_view(reinterpret_cast<const char*>(text.data()), text.size());
   }
 
-  // The places where two neighbouring words point to these literals.
+  // The places where two neighbouring words point to these literals. Some linkers put constants
+  // into one segment with code, which takes longer to search: so that comes last.
   [[nodiscard]] std::vector<std::uint64_t> find_pair(std::string_view first,
                                                      std::string_view second) const {
-    const std::set<std::uint64_t> firsts = literals(first);
-    const std::set<std::uint64_t> seconds = literals(second);
+    std::vector<std::uint64_t> found = find_pair(first, second, false);
+    return found.empty() ? find_pair(first, second, true) : found;
+  }
+
+ private:
+  struct Piece {
+    RemoteAddr start;
+    std::span<const std::byte> bytes;
+    bool is_code = false;  // or code and constants
+  };
+
+  [[nodiscard]] std::vector<std::uint64_t> find_pair(std::string_view first,
+                                                     std::string_view second,
+                                                     bool with_code) const {
+    const std::set<std::uint64_t> firsts = literals(first, with_code);
+    const std::set<std::uint64_t> seconds = literals(second, with_code);
     std::vector<std::uint64_t> found;
     if (firsts.empty() || seconds.empty()) return found;
     for (const Piece& piece : pieces_) {
+      if (piece.is_code && !with_code) continue;
       std::uint64_t before = 0;
       for (std::uint64_t at = 0; at + 8 <= piece.bytes.size(); at += 8) {
         const std::uint64_t word = *number_in<std::uint64_t>(piece.bytes, at);
@@ -112,12 +127,6 @@ class Constants {
     return found;
   }
 
- private:
-  struct Piece {
-    RemoteAddr start;
-    std::span<const std::byte> bytes;
-  };
-
   [[nodiscard]] std::span<const std::byte> bytes_at(std::uint64_t address) const {
     for (const Piece& piece : pieces_) {
       const std::uint64_t offset = address - piece.start.value;
@@ -126,7 +135,7 @@ class Constants {
     return {};
   }
 
-  [[nodiscard]] std::set<std::uint64_t> literals(std::string_view text) const {
+  [[nodiscard]] std::set<std::uint64_t> literals(std::string_view text, bool with_code) const {
     std::vector<std::byte> wanted(kStringHeader);
     const std::array<std::uint32_t, 3> header = {1, static_cast<std::uint32_t>(text.size()),
                                                  static_cast<std::uint32_t>(text.size())};
@@ -136,6 +145,7 @@ class Constants {
     wanted.push_back(std::byte{0});
     std::set<std::uint64_t> found;
     for (const Piece& piece : pieces_) {
+      if (piece.is_code && !with_code) continue;
       auto at = piece.bytes.begin();
       while (true) {
         at = std::search(at, piece.bytes.end(), wanted.begin(), wanted.end());

@@ -17,130 +17,54 @@
 //     lea  Session:type_id(%rip),%rcx
 //     mov  (%rcx),%ecx
 //     mov  %ecx,(%rax)
-//
-// The code is read in address order, with a value for each register and stack slot: a constant, the
-// address of one, an address in a fresh object or on the stack, or unknown. At jump targets, paths
-// meet: there the registers become unknown, and only those stack slots keep their value that the
-// function writes at one location, which a first round over the code finds. A constant stored at
-// the start of a fresh object is its id, if no other constant but zero is ever stored there.
 
-#include <algorithm>
 #include <array>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "symbols/code/arch/registers_x86_64.h"
-#include "symbols/crystal/arch/allocation_sites.h"
+#include "symbols/crystal/arch/allocation_follower.h"
+#include "symbols/crystal/arch/processors.h"
 
-namespace heapattach::crystal {
+namespace heapattach::crystal::x86_64 {
 namespace {
 
-using namespace x86_64;  // its registers
+using namespace heapattach::x86_64;  // its registers
 
-constexpr std::size_t kLongestFunction = 64U << 10U;
-constexpr std::uint64_t kLargestInstance = 1U << 30U;
-constexpr std::uint32_t kLargestId = 0x7fffffff;
+constexpr std::array<unsigned, 9> kCallerSaved = {kRax, kRcx, kRdx, kRsi, kRdi, 8, 9, 10, 11};
+constexpr AllocationFollower::Registers kNames{.stack_pointer = kRsp,
+                                               .frame_pointer = kRbp,
+                                               .first_argument = kRdi,
+                                               .result = kRax,
+                                               .caller_saved = kCallerSaved};
 
-struct Value {
-  enum class Form : std::uint8_t { Unknown, Constant, Static, Fresh, Frame };
-  Form form = Form::Unknown;
-  std::uint64_t number =
-      0;  // the constant or address, or the offset in the object or from the first rsp
-  std::size_t object = 0;  // Fresh: which one
-
-  [[nodiscard]] bool is(Form f) const { return form == f; }
-};
-
-// A fresh object, and what the function has done with it so far.
-struct Fresh {
-  std::uint64_t bytes = 0;
-  Allocator allocator = Allocator::Normal;
-  std::uint32_t id = 0;  // 0: not stored yet
-  bool is_certain = true;
-  RemoteAddr allocator_at = {};
-  RemoteAddr made_at = {};
-};
-
-using Slots = std::unordered_map<std::uint64_t, Value>;
-
-class Follower {
+class Follower : public AllocationFollower {
  public:
   Follower(Range code, const CallTarget& target, const ConstantAt& constant)
-      : code_(code), target_(target), constant_(constant) {}
-
-  // Call it before a second round, when the first has seen every jump and every slot.
-  void begin_second_round() {
-    state_ = {};
-    slots_.clear();
-    fresh_.clear();
-    returns_ = 0;
-    returned_.reset();
-    is_after_jump_ = false;
-    is_first_round_ = false;
-  }
+      : AllocationFollower(code, target, constant, kNames) {}
 
   void step(const cs_insn& insn);
-  [[nodiscard]] bool has_jumps() const { return !labels_.empty(); }
-  [[nodiscard]] std::vector<AllocationSite> sites() const;
 
  private:
-  struct State {
-    std::array<Value, kRegisters> registers{};
-    State() { registers[kRsp].form = Value::Form::Frame; }
-  };
-
-  void meet(std::uint64_t at);
   void copy(const cs_x86_op& to, const cs_x86_op& from);
   void add(const cs_x86_op& to, const cs_x86_op& by, bool subtract);
-  void call(const cs_x86& operands);
-  void jump(const cs_x86& operands, bool is_conditional);
-  void leave(Value result);
   void forget_written(const cs_insn& insn);
   void set(const RegisterPart& reg, Value value);
-  void store(const Value& address, Value value, unsigned bytes);
   void move_stack(std::uint64_t by) {
-    state_.registers[kRsp].number += by;
+    registers_[kRsp].number += by;
     note_frame();
-  }
-  void note_frame() {
-    const Value& stack = state_.registers[kRsp];
-    if (stack.is(Value::Form::Frame)) {
-      frame_ = std::min(frame_, static_cast<std::int64_t>(stack.number));
-    }
   }
 
   [[nodiscard]] Value value_of(const cs_x86_op& operand) const;
   [[nodiscard]] Value address_of(const cs_x86_op& operand) const;
-  [[nodiscard]] Value constant_at(std::uint64_t address, unsigned bytes) const;
+  [[nodiscard]] static std::optional<RemoteAddr> goal_of(const cs_x86& operands);
 
-  Range code_;
-  const CallTarget& target_;
-  const ConstantAt& constant_;
   std::uint64_t next_ = 0;  // after the current instruction
-  State state_;
-  Slots slots_;
-  std::vector<Fresh> fresh_;
-  std::unordered_map<std::uint64_t, int> slot_writers_;
-  std::unordered_set<std::uint64_t> labels_;
-  std::optional<std::size_t> returned_;  // the object that every return so far has returned
-  int returns_ = 0;
-  std::int64_t frame_ = 0;  // the lowest stack pointer so far: that of the function's body
-  bool is_first_round_ = true;
-  bool is_after_jump_ = false;
 };
 
-// Control may come here from elsewhere.
-void Follower::meet(std::uint64_t at) {
-  if (!is_after_jump_ && !labels_.contains(at)) return;
-  Value stack = state_.registers[kRsp];
-  const Value frame_pointer = state_.registers[kRbp];
-  if (is_after_jump_) stack = {Value::Form::Frame, static_cast<std::uint64_t>(frame_), 0};
-  state_ = {};
-  state_.registers[kRsp] = stack;
-  if (frame_pointer.is(Value::Form::Frame)) state_.registers[kRbp] = frame_pointer;
-  std::erase_if(slots_, [&](const auto& slot) { return slot_writers_[slot.first] != 1; });
-  is_after_jump_ = false;
+std::optional<RemoteAddr> Follower::goal_of(const cs_x86& operands) {
+  const bool is_direct = operands.op_count == 1 && operands.operands[0].type == X86_OP_IMM;
+  if (!is_direct) return std::nullopt;
+  return RemoteAddr{static_cast<std::uint64_t>(operands.operands[0].imm)};
 }
 
 Value Follower::address_of(const cs_x86_op& operand) const {
@@ -150,16 +74,10 @@ Value Follower::address_of(const cs_x86_op& operand) const {
   if (operand.mem.base == X86_REG_INVALID) return {Value::Form::Static, displacement, 0};
   const RegisterPart base = part_of(operand.mem.base);
   if (!base.is_general()) return {};
-  Value address = state_.registers[base.number];
+  Value address = registers_[base.number];
   if (address.is(Value::Form::Constant)) address.form = Value::Form::Static;  // mov $symbol,%ecx
   address.number += displacement;
   return address;
-}
-
-Value Follower::constant_at(std::uint64_t address, unsigned bytes) const {
-  if (!constant_ || (bytes != 4 && bytes != 8)) return {};
-  const auto constant = constant_(RemoteAddr{address}, bytes);
-  return constant ? Value{Value::Form::Constant, *constant, 0} : Value{};
 }
 
 Value Follower::value_of(const cs_x86_op& operand) const {
@@ -169,49 +87,17 @@ Value Follower::value_of(const cs_x86_op& operand) const {
   if (operand.type == X86_OP_REG) {
     const RegisterPart reg = part_of(operand.reg);
     if (!reg.is_general()) return {};
-    Value value = state_.registers[reg.number];
+    const Value value = registers_[reg.number];
     if (reg.bytes == 8) return value;
-    if (reg.bytes != 4 || !value.is(Value::Form::Constant)) return {};
-    value.number &= 0xffffffffU;
-    return value;
+    return reg.bytes == 4 ? lower_half(value) : Value{};
   }
-  const Value address = address_of(operand);
-  if (address.is(Value::Form::Static)) return constant_at(address.number, operand.size);
-  if (!address.is(Value::Form::Frame)) return {};
-  const auto slot = slots_.find(address.number);
-  if (slot == slots_.end()) return {};
-  if (operand.size == 8) return slot->second;
-  if (operand.size != 4 || !slot->second.is(Value::Form::Constant)) return {};
-  return {Value::Form::Constant, slot->second.number & 0xffffffffU, 0};
+  return load(address_of(operand), operand.size);
 }
 
 void Follower::set(const RegisterPart& reg, Value value) {
   if (!reg.is_general()) return;
   if (reg.bytes < 4) value = {};
-  if (reg.bytes == 4) {
-    if (value.is(Value::Form::Constant)) value.number &= 0xffffffffU;
-    if (!value.is(Value::Form::Constant)) value = {};
-  }
-  state_.registers[reg.number] = value;
-}
-
-void Follower::store(const Value& address, Value value, unsigned bytes) {
-  if (address.is(Value::Form::Frame)) {
-    if (is_first_round_) ++slot_writers_[address.number];
-    slots_[address.number] = bytes == 8 || value.is(Value::Form::Constant) ? value : Value{};
-    return;
-  }
-  if (!address.is(Value::Form::Fresh) || address.number != 0) return;
-  Fresh& object = fresh_[address.object];
-  if (!value.is(Value::Form::Constant) || bytes < 4) {
-    // Vector stores that zero a fresh object come before its id, never after it.
-    if (object.id != 0) object.is_certain = false;
-    return;
-  }
-  const auto id = static_cast<std::uint32_t>(value.number);
-  if (id == 0 && object.id == 0) return;
-  if (object.id != 0 && object.id != id) object.is_certain = false;
-  object.id = id;
+  registers_[reg.number] = reg.bytes == 4 ? lower_half(value) : value;
 }
 
 void Follower::copy(const cs_x86_op& to, const cs_x86_op& from) {
@@ -242,41 +128,6 @@ void Follower::add(const cs_x86_op& to, const cs_x86_op& by, bool subtract) {
   }
   set(reg, sum);
   if (reg.number == kRsp) note_frame();
-}
-
-void Follower::call(const cs_x86& operands) {
-  Value result;
-  if (operands.op_count == 1 && operands.operands[0].type == X86_OP_IMM) {
-    const RemoteAddr callee{static_cast<std::uint64_t>(operands.operands[0].imm)};
-    const Value size = state_.registers[kRdi];
-    const std::optional<Allocator> allocator = target_(callee);
-    const bool is_instance =
-        size.is(Value::Form::Constant) && size.number >= 4 && size.number <= kLargestInstance;
-    if (allocator && is_instance) {
-      result = {Value::Form::Fresh, 0, fresh_.size()};
-      fresh_.push_back({size.number, *allocator, 0, true, callee, RemoteAddr{next_}});
-    }
-  }
-  constexpr std::array<unsigned, 9> kCallerSaved = {kRax, kRcx, kRdx, kRsi, kRdi, 8, 9, 10, 11};
-  for (const unsigned reg : kCallerSaved) state_.registers[reg] = {};
-  state_.registers[kRax] = result;
-}
-
-void Follower::jump(const cs_x86& operands, bool is_conditional) {
-  is_after_jump_ = !is_conditional;
-  const bool is_direct = operands.op_count == 1 && operands.operands[0].type == X86_OP_IMM;
-  if (!is_direct)
-    return;  // a table of cases within the function, or an allocator that is not a site
-  const RemoteAddr to{static_cast<std::uint64_t>(operands.operands[0].imm)};
-  labels_.insert(to.value);
-  if (!code_.contains(to)) leave({});  // the result of that function is unknown
-}
-
-void Follower::leave(Value result) {
-  is_after_jump_ = true;
-  const bool is_object = result.is(Value::Form::Fresh) && result.number == 0;
-  if (returns_++ == 0 && is_object) returned_ = result.object;
-  if (!is_object || returned_ != result.object) returned_.reset();
 }
 
 void Follower::forget_written(const cs_insn& insn) {
@@ -311,41 +162,17 @@ void Follower::step(const cs_insn& insn) {
     case X86_INS_PUSH:
       move_stack(0 - std::uint64_t{8});
       // Often it only makes room for the slot that is written next.
-      slots_[state_.registers[kRsp].number] = value_of(operands[0]);
+      slots_[registers_[kRsp].number] = value_of(operands[0]);
       return;
     case X86_INS_POP: forget_written(insn); return move_stack(8);
-    case X86_INS_CALL: return call(x86);
-    case X86_INS_RET: return leave(state_.registers[kRax]);
-    case X86_INS_JMP: return jump(x86, false);
+    case X86_INS_CALL: return call(goal_of(x86), RemoteAddr{next_});
+    case X86_INS_RET: return leave(registers_[kRax]);
+    case X86_INS_JMP: return jump(goal_of(x86), false);
     default:
-      if (insn.mnemonic[0] == 'j') return jump(x86, true);
+      if (insn.mnemonic[0] == 'j') return jump(goal_of(x86), true);
       break;
   }
   forget_written(insn);
-}
-
-std::vector<AllocationSite> Follower::sites() const {
-  std::vector<AllocationSite> sites;
-  for (std::size_t i = 0; i < fresh_.size(); ++i) {
-    const Fresh& object = fresh_[i];
-    if (object.id == 0 || object.id > kLargestId || !object.is_certain) continue;
-    sites.push_back({object.id, object.bytes, object.allocator, returned_ == i, object.allocator_at,
-                     object.made_at});
-  }
-  return sites;
-}
-
-void follow(const Disassembler& disassembler,
-            std::span<const std::byte> code,
-            RemoteAddr at,
-            Follower& follower) {
-  while (!code.empty()) {
-    const cs_insn* insn = disassembler.decode(code, at);
-    if (insn == nullptr) return;
-    follower.step(*insn);
-    code = code.subspan(insn->size);
-    at = at + insn->size;
-  }
 }
 
 }  // namespace
@@ -355,14 +182,21 @@ std::vector<AllocationSite> find_allocation_sites(const Disassembler& disassembl
                                                   RemoteAddr at,
                                                   const CallTarget& target,
                                                   const ConstantAt& constant) {
-  if (code.size() > kLongestFunction) return {};
   Follower follower({at, code.size()}, target, constant);
-  follow(disassembler, code, at, follower);
+  const auto follow = [&] {
+    for (std::size_t from = 0; from < code.size();) {
+      const cs_insn* insn = disassembler.decode(code.subspan(from), at + from);
+      if (insn == nullptr) return;
+      follower.step(*insn);
+      from += insn->size;
+    }
+  };
+  follow();
   if (follower.has_jumps()) {
     follower.begin_second_round();
-    follow(disassembler, code, at, follower);
+    follow();
   }
   return follower.sites();
 }
 
-}  // namespace heapattach::crystal
+}  // namespace heapattach::crystal::x86_64

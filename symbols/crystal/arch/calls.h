@@ -13,13 +13,15 @@
 // How a program's code calls the functions that allocate, as far as single instructions show it.
 namespace heapattach::crystal {
 
-// Whether we know the code of a processor (e_machine). The functions below are only for such code.
+// Whether we know the code of a processor (e_machine). The functions below are only for such code;
+// processors.h has one of each for each processor.
 [[nodiscard]] bool knows_calls(std::uint16_t machine);
 
 // A piece of a program's code, from its file.
 struct Code {
   RemoteAddr start;
   std::span<const std::byte> bytes;
+  std::uint16_t machine = 0;  // e_machine, one that knows_calls() knows
 };
 
 // The result of each allocating function, by the address that is called.
@@ -37,10 +39,10 @@ void each_call(const Code& code, const std::function<void(std::size_t position)>
 
 // Whether the code may store an id. Most functions that allocate do not, and decoding them would
 // take most of the time.
-[[nodiscard]] bool stores_constant(std::span<const std::byte> body);
+[[nodiscard]] bool stores_constant(const Code& body);
 
 // The constant that the beginning of a function passes to the first function that it calls.
-[[nodiscard]] std::optional<std::uint32_t> first_constant(std::span<const std::byte> body);
+[[nodiscard]] std::optional<std::uint32_t> first_constant(const Code& body);
 
 // Adds the stubs that call an allocator through one of the `slots`.
 void add_stubs(const Code& code, const AllocatorEntries& slots, AllocatorEntries& entries);

@@ -10,9 +10,9 @@
 
 #include <elf.h>
 
-#include "symbols/crystal/arch/calls.h"
+#include "symbols/crystal/arch/processors.h"
 
-namespace heapattach::crystal {
+namespace heapattach::crystal::x86_64 {
 
 namespace {
 
@@ -44,12 +44,6 @@ std::optional<std::size_t> wrapper_prefix(const Code& code, std::size_t at) {
                         is(at - 2, 0x89) && is(at - 1, 0xc7);
   if (converts) prefix = 9;
   return prefix && (code.start.value + at - *prefix) % 16 == 0 ? prefix : std::nullopt;
-}
-
-}  // namespace
-
-bool knows_calls(std::uint16_t machine) {
-  return machine == EM_X86_64;
 }
 
 void each_call(const Code& code, const std::function<void(std::size_t)>& found) {
@@ -108,10 +102,9 @@ std::optional<std::uint32_t> first_constant(std::span<const std::byte> body) {
 // Stubs are "jmp *slot(%rip)" (ff 25), with or without endbr64 or bnd before it; mold also sets
 // r11d.
 void add_stubs(const Code& code, const AllocatorEntries& slots, AllocatorEntries& entries) {
-  if (slots.empty()) return;
   each_opcode(code, 0x25, [&](std::size_t at) {
     if (at == 0 || byte_at(code.bytes, at - 1) != 0xff) return;
-    const auto slot = slots.find(target_of_call(code, at));
+    const auto slot = slots.find(x86_64::target_of_call(code, at));
     if (slot == slots.end()) return;
     for (const std::size_t prefix : {1U, 2U, 5U, 6U, 7U, 11U}) {
       if (prefix <= at) entries[code.start.value + at - prefix] = slot->second;
@@ -121,8 +114,10 @@ void add_stubs(const Code& code, const AllocatorEntries& slots, AllocatorEntries
 
 bool add_wrappers(const Code& code, AllocatorEntries& entries) {
   const std::size_t before = entries.size();
-  const auto callee = [&](std::size_t at) { return entries.find(target_of_call(code, at)); };
-  each_call(code, [&](std::size_t at) {
+  const auto callee = [&](std::size_t at) {
+    return entries.find(x86_64::target_of_call(code, at));
+  };
+  x86_64::each_call(code, [&](std::size_t at) {
     const auto allocator = callee(at);
     if (allocator == entries.end()) return;
     const auto prefix = wrapper_prefix(code, at);
@@ -136,4 +131,16 @@ bool add_wrappers(const Code& code, AllocatorEntries& entries) {
   return entries.size() > before;
 }
 
-}  // namespace heapattach::crystal
+}  // namespace
+
+constinit const Processor kProcessor{.machine = EM_X86_64,
+                                     .find_allocation_sites = find_allocation_sites,
+                                     .each_call = each_call,
+                                     .target_of_call = target_of_call,
+                                     .begin_of_size = begin_of_size,
+                                     .stores_constant = stores_constant,
+                                     .first_constant = first_constant,
+                                     .add_stubs = add_stubs,
+                                     .add_wrappers = add_wrappers};
+
+}  // namespace heapattach::crystal::x86_64

@@ -61,7 +61,9 @@ TEST_CASE("the symbols of type ids give their names, including those of values")
 }
 
 TEST_CASE("the table of class names shows which ids are classes, stripped or not") {
-  for (const char* program : {"symbols_and_table", "stripped"}) {
+  // Also where the linker has put constants and code into one segment.
+  for (const char* program :
+       {"symbols_and_table", "stripped", "one_segment", "one_segment_stripped"}) {
     CAPTURE(program);
     const ProgramNames names = Loaded(program).names();
     CHECK(name_of(names, 1) == "String");
