@@ -144,7 +144,10 @@ void allow_threads(FilterProgram& filter) {
                                          CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
   filter.judge(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);  // then it uses clone()
   filter.judge(SYS_clone, Arguments().of(0).if_equal(kThreadFlags, SECCOMP_RET_ALLOW));
-  for (const long call : {SYS_set_robust_list, SYS_rseq, SYS_sched_getaffinity, kPoll}) {
+  // Where there is no poll(), it is ppoll().
+  constexpr long kPolls = kPoll < 0 ? SYS_ppoll : kPoll;
+  for (const long call :
+       {long{SYS_set_robust_list}, long{SYS_rseq}, long{SYS_sched_getaffinity}, kPolls}) {
     filter.judge(call, SECCOMP_RET_ALLOW);
   }
 }

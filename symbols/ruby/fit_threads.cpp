@@ -143,7 +143,6 @@ class ThreadFitter {
   // waits for.
   bool find_waits() {
     constexpr std::uint64_t kBlockingBefore = 24;
-    constexpr std::uint64_t kMutexBehind = 72;
     for (std::uint64_t at = layout_.thread.context + 8U; at < kThreadBytes; at += 8) {
       const auto queue = values_.slot(values_.word(thread_ + at).value_or(0));
       const auto masks = values_.slot(values_.word(thread_ + at + 8).value_or(0));
@@ -153,10 +152,21 @@ class ThreadFitter {
       const Value group = values_.word(thread_ + at - 16).value_or(0);
       if (!are_arrays || type_name(values_, group) != "thgroup") continue;
       layout_.thread.blocking = small(at - kBlockingBefore);
-      layout_.thread.awaited_mutex = small(at + kMutexBehind);
+      layout_.thread.awaited_mutex = small(place_of_mutex(at));
       return true;
     }
     return false;
+  }
+
+  // Before the Mutex is a lock of the C library's, which has 40 or, in glibc on aarch64, 48 bytes.
+  [[nodiscard]] std::uint64_t place_of_mutex(std::uint64_t arrays) const {
+    constexpr std::uint64_t kBehind = 72;
+    const auto may_be = [&](std::uint64_t at) {
+      const Value value = values_.word(thread_ + at).value_or(1);
+      return value == 0 || type_name(values_, value) == "mutex";
+    };
+    const std::uint64_t at = arrays + kBehind;
+    return !may_be(at) && may_be(at + 8) ? at + 8 : at;
   }
 
   // The name is three words after the thread's first fiber. Without it, threads have no names.

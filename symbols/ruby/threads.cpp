@@ -95,7 +95,8 @@ class Reader {
       thread.name = values_.text(values_.word(address + form.name).value_or(0)).value_or("");
     }
     const Value mutex = values_.word(address + form.awaited_mutex).value_or(0);
-    thread.mutex = is_reference(mutex) ? mutex : 0;
+    const auto slot = is_reference(mutex) ? values_.slot(mutex) : std::nullopt;
+    thread.mutex = slot && slot->kind() == Kind::Data ? mutex : 0;
     const std::size_t index = threads_.size();
     std::uint64_t fiber = values_.word(*context + form_.context.fiber).value_or(0);
     std::uint64_t at = *context;
