@@ -121,8 +121,7 @@ Result<Newborn> give_birth(const Plan& plan, const FrozenView& view, RemoteContr
                                                plan.options.freeze.rewind));
   // The arguments of clone: flags without an exit signal, no stack of its own, no identifiers to
   // store.
-  const RemoteCall call{.stub = thread.stub,
-                        .number = SYS_clone,
+  const RemoteCall call{.number = SYS_clone,
                         .arguments = {CLONE_FILES, 0, 0, 0, 0},
                         .makes_process = true,
                         .clone_seconds = kSleepSeconds,

@@ -56,8 +56,8 @@ class InPlace {
       : control_(control),
         thread_(thread),
         call_(call),
-        image_(image(thread, call)),
-        after_(call.stub + Stub::function_bytes() + Stub::call_entry() +
+        image_(Stub::function_image(thread.stub, thread.way_back, thread.mask)),
+        after_(thread.stub + Stub::function_bytes() + Stub::call_entry() +
                call_instruction().size()) {}
   ~InPlace() { static_cast<void>(put_back()); }
   InPlace(const InPlace&) = delete;
@@ -66,12 +66,12 @@ class InPlace {
   Result<InPlaceOutcome> run(const MemoryMap& map) {
     HA_TRY(check_padding());
     extended_ = HA_TRY(control_.extended_state(thread_.tid));
-    frame_ = HA_TRY(make_in_place_frame(thread_.found, call_.stub, call_.function, extended_));
+    frame_ = HA_TRY(make_in_place_frame(thread_.found, thread_.stub, call_.function, extended_));
     if (!has_room(map, thread_.found, frame_)) {
       return Error{ErrorKind::Impossible, "its stack has too little room"};
     }
     is_written_ = true;
-    HA_TRY(control_.write(thread_.tid, call_.stub, image_));
+    HA_TRY(control_.write(thread_.tid, thread_.stub, image_));
     HA_TRY(control_.write(thread_.tid, frame_.at, frame_.bytes));
     is_entered_ = true;
     HA_TRY(control_.set_registers(thread_.tid, frame_.registers));
@@ -82,19 +82,15 @@ class InPlace {
   }
 
  private:
-  static std::vector<std::byte> image(const Borrowed& thread, const InPlaceCall& call) {
-    auto bytes = Stub::function_image(thread.way_back, thread.mask);
-    Stub::place_at(call.stub, bytes);
-    return bytes;
-  }
   // Another tool's bytes there may be some thread's way back.
   Result<void> check_padding() const {
     std::vector<std::byte> there(image_.size());
-    HA_TRY(control_.memory().read(call_.stub, there));
+    HA_TRY(control_.memory().read(thread_.stub, there));
     const bool is_zero =
         std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{0}; });
     if (is_zero) return {};
-    return Error{ErrorKind::Impossible, fmt::format("the padding at {} is now in use", call_.stub)};
+    return Error{ErrorKind::Impossible,
+                 fmt::format("the padding at {} is now in use", thread_.stub)};
   }
 
   // Lets the thread run to its next stop. Checks meanwhile whether to give up.
@@ -275,7 +271,7 @@ class InPlace {
     if (is_entered_) HA_TRY(control_.set_registers(thread_.tid, after_borrowing(thread_.found)));
     is_entered_ = false;
     const std::vector<std::byte> zeros(image_.size());
-    if (is_written_) HA_TRY(control_.write(thread_.tid, call_.stub, zeros));
+    if (is_written_) HA_TRY(control_.write(thread_.tid, thread_.stub, zeros));
     is_written_ = false;
     return {};
   }

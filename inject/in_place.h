@@ -29,13 +29,13 @@ struct InPlaceOutcome {
 };
 
 struct InPlaceCall {
-  RemoteAddr stub;  // dead padding, zero, of in_place_bytes()
   InPlaceFunction function;
   std::uint64_t handled_signals = 0;  // a mask: the signals that the target handles
   std::chrono::steady_clock::time_point deadline;
   std::function<bool()> is_given_up;  // polled now and then; may be empty
 };
 
+// The padding that the thread's stub needs.
 [[nodiscard]] std::size_t in_place_bytes();
 
 // Calls a function on a borrowed thread of the target itself. Restores the thread during the same

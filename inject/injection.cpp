@@ -53,7 +53,11 @@ constexpr int kUserDispatch = 2;  // SYS_USER_DISPATCH: the si_code of such a SI
 class Injection {
  public:
   Injection(RemoteControl& control, const Borrowed& thread, const RemoteCall& call)
-      : control_(control), thread_(thread), call_(call), image_(image(thread, call)) {}
+      : control_(control),
+        thread_(thread),
+        call_(call),
+        image_(Stub::image(
+            thread.stub, thread.way_back, thread.mask, call.clone_seconds, call.name)) {}
   ~Injection() { static_cast<void>(put_back()); }
   Injection(const Injection&) = delete;
   Injection& operator=(const Injection&) = delete;
@@ -61,11 +65,11 @@ class Injection {
   Result<CallResult> run() {
     HA_TRY(check_padding());
     is_written_ = true;
-    HA_TRY(control_.write(thread_.tid, call_.stub, image_));
+    HA_TRY(control_.write(thread_.tid, thread_.stub, image_));
     const std::size_t entry = call_.makes_process ? Stub::clone_entry() : Stub::call_entry();
     is_entered_ = true;
     HA_TRY(control_.set_registers(
-        thread_.tid, entering(thread_.found, call_.stub + entry, call_.number, call_.arguments)));
+        thread_.tid, entering(thread_.found, thread_.stub + entry, call_.number, call_.arguments)));
     is_blocked_ = true;
     HA_TRY(control_.set_signal_mask(thread_.tid, (kAllSignals & ~kSigsys) | thread_.mask));
     HA_TRY(run_past_call());
@@ -76,19 +80,15 @@ class Injection {
   [[nodiscard]] pid_t born() const { return result_.born; }
 
  private:
-  static std::vector<std::byte> image(const Borrowed& thread, const RemoteCall& call) {
-    auto bytes = Stub::image(thread.way_back, thread.mask, call.clone_seconds, call.name);
-    Stub::place_at(call.stub, bytes);
-    return bytes;
-  }
   // Another tool's bytes there may be some thread's way back.
   Result<void> check_padding() const {
     std::vector<std::byte> there(image_.size());
-    HA_TRY(control_.memory().read(call_.stub, there));
+    HA_TRY(control_.memory().read(thread_.stub, there));
     const bool is_zero =
         std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{0}; });
     if (is_zero) return {};
-    return Error{ErrorKind::Impossible, fmt::format("the padding at {} is now in use", call_.stub)};
+    return Error{ErrorKind::Impossible,
+                 fmt::format("the padding at {} is now in use", thread_.stub)};
   }
 
   // Lets the thread run to its next stop that is not a signal. All signals are blocked except those
@@ -167,7 +167,7 @@ class Injection {
 
   [[nodiscard]] bool is_after_call(const RawRegisters& at) const {
     const std::size_t entry = call_.makes_process ? Stub::clone_entry() : Stub::call_entry();
-    return instruction_pointer(at) == call_.stub + entry + call_instruction().size();
+    return instruction_pointer(at) == thread_.stub + entry + call_instruction().size();
   }
 
   // Undoes everything, last things first. A thread that is out of reach, or in the middle of the
@@ -182,7 +182,7 @@ class Injection {
     if (is_entered_) HA_TRY(control_.set_registers(thread_.tid, after_borrowing(thread_.found)));
     is_entered_ = false;
     const std::vector<std::byte> zeros(image_.size());
-    if (is_written_) HA_TRY(control_.write(thread_.tid, call_.stub, zeros));
+    if (is_written_) HA_TRY(control_.write(thread_.tid, thread_.stub, zeros));
     is_written_ = false;
     return {};
   }

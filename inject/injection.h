@@ -16,7 +16,8 @@ struct Borrowed {
   RawRegisters found{};     // from the stop; restored afterwards
   RawRegisters way_back{};  // the state in which it continues if we die
   std::uint64_t mask = 0;   // of its blocked signals
-  RemoteAddr stub;          // padding from which it can come back
+  // Dead padding, zero, with room for the stub, from which the thread can come back.
+  RemoteAddr stub;
 };
 
 // The result of the call.
@@ -30,15 +31,14 @@ inline constexpr std::string_view kDispatchedCalls =
     "its system calls are handed to the program (PR_SET_SYSCALL_USER_DISPATCH), which would get "
     "ours, too";
 
-// The call to make, and where to make it.
+// The call to make.
 struct RemoteCall {
-  RemoteAddr stub;  // dead padding, zero, at least Stub::size_bytes() of it
   long number = 0;
   std::vector<std::uint64_t> arguments;
   bool makes_process = false;  // enter the stub where a child has a path of its own
   std::uint64_t clone_seconds = 0;
   std::chrono::steady_clock::time_point deadline;
-  std::string_view name = kCloneName;  // at `stub` + Stub::name_at() while the call lasts
+  std::string_view name = kCloneName;  // in the stub, at Stub::name_at(), while the call lasts
 };
 
 // Makes `call` on the borrowed thread, then restores the thread and zeroes the padding during the

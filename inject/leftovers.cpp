@@ -136,9 +136,7 @@ Range within_mapping(const MemoryMap& map, RemoteAddr at, Range wanted) {
 class Clearing {
  public:
   Clearing(const Process& target, RemoteControl& control, const FrozenView& view)
-      : target_(target), control_(control), view_(view) {
-    threads_ = stopped_threads(view);
-  }
+      : target_(target), control_(control), view_(view), threads_(stopped_threads(view)) {}
 
   Result<void> run(const std::vector<pid_t>& dead) {
     map_ = HA_TRY(target_.maps());
@@ -164,8 +162,7 @@ class Clearing {
       return Error{ErrorKind::Impossible, "it no longer has padding after its code"};
     }
     const Borrowed thread = HA_TRY(choose_thread(control_, target_, map_, threads_, stubs, true));
-    const RemoteCall call{.stub = thread.stub,
-                          .number = SYS_wait4,
+    const RemoteCall call{.number = SYS_wait4,
                           .arguments = {static_cast<std::uint64_t>(number), 0,
                                         static_cast<std::uint64_t>(WNOHANG | __WCLONE), 0},
                           .deadline = view_.deadline};
@@ -179,8 +176,8 @@ class Clearing {
   const Process& target_;
   RemoteControl& control_;
   const FrozenView& view_;
+  const std::vector<const FrozenThread*> threads_;
   MemoryMap map_;
-  std::vector<const FrozenThread*> threads_;
 };
 
 }  // namespace

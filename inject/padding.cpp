@@ -105,13 +105,4 @@ std::vector<RemoteAddr> find_paddings(const MemoryMap& map,
   return found;
 }
 
-std::optional<RemoteAddr> find_padding(const MemoryMap& map,
-                                       const MemoryReader& memory,
-                                       std::size_t bytes) {
-  for (const Range& padding : paddings(map, memory)) {
-    if (const auto at = first_zeros(padding, memory, bytes)) return at;
-  }
-  return std::nullopt;
-}
-
 }  // namespace heapattach

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "attach/memory/memory_reader.h"
@@ -21,10 +20,5 @@ std::vector<Range> paddings(const MemoryMap& map, const MemoryReader& memory);
 std::vector<RemoteAddr> find_paddings(const MemoryMap& map,
                                       const MemoryReader& memory,
                                       std::size_t bytes);
-
-// Finds `bytes` of padding that are zero at the moment, aligned to 64; none if there is not enough.
-std::optional<RemoteAddr> find_padding(const MemoryMap& map,
-                                       const MemoryReader& memory,
-                                       std::size_t bytes);
 
 }  // namespace heapattach

@@ -31,7 +31,7 @@ std::optional<std::string> clone_obstacle(const Process& process,
   if (!facts) return facts.error().message();
   if (auto obstacle = obstacle_to_clone(*facts, longest)) return obstacle;
   if (!may_read_filters() && all_are_filtered(process)) return std::string(kUnreadableFilter);
-  if (!find_padding(map, memory, Stub::size_bytes())) {
+  if (find_paddings(map, memory, Stub::size_bytes()).empty()) {
     return "there is no padding after its code for the instructions of a clone";
   }
   return std::nullopt;

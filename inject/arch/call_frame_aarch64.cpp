@@ -2,6 +2,7 @@
 
 #include "attach/arch/system_calls.h"
 #include "inject/arch/call_frame.h"
+#include "inject/arch/state_aarch64.h"
 
 namespace heapattach {
 
@@ -11,15 +12,13 @@ RawRegisters entering_function(const RawRegisters& found,
                                std::span<const std::uint64_t, kArgumentRegisters> arguments) {
   constexpr unsigned kFramePointer = 29;
   constexpr unsigned kReturnTo = 30;
-  // The condition flags, and the type of an indirect jump that was just made.
-  constexpr std::uint64_t kStale = std::uint64_t{0xf} << 28U | std::uint64_t{3} << 10U;
   RawRegisters in = found;
   std::ranges::copy(arguments, std::begin(in.general.regs));
   in.general.regs[kFramePointer] = 0;  // the chain of frames ends here
   in.general.regs[kReturnTo] = kReturnAddress.value;
   in.general.sp = stack;
   in.general.pc = function.value;
-  in.general.pstate &= ~kStale;
+  in.general.pstate &= ~(kConditionFlags | kBranchType);
   leave_call(in);
   return in;
 }

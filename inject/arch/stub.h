@@ -25,9 +25,10 @@ struct Stub {
   // Its size in bytes, code and data.
   static std::size_t size_bytes();
 
-  // The bytes of the stub, which run at any address. The thread returns to `way_back` with the
-  // signal mask `mask`. A clone sleeps for `clone_seconds` before it exits by itself.
-  static std::vector<std::byte> image(const RawRegisters& way_back,
+  // The bytes of the stub at `at`, from which can_return() holds. The thread returns to `way_back`
+  // with the signal mask `mask`. A clone sleeps for `clone_seconds` before it exits by itself.
+  static std::vector<std::byte> image(RemoteAddr at,
+                                      const RawRegisters& way_back,
                                       std::uint64_t mask,
                                       std::uint64_t clone_seconds,
                                       std::string_view name = kCloneName);
@@ -42,9 +43,9 @@ struct Stub {
   // stub is entered at its beginning. Its system call is a getpid, at call_entry() counted from the
   // end of the extra code.
   static std::size_t function_bytes();
-  static std::vector<std::byte> function_image(const RawRegisters& way_back, std::uint64_t mask);
-  // Completes either image for the address where it will be, from which can_return() holds.
-  static void place_at(RemoteAddr at, std::span<std::byte> image);
+  static std::vector<std::byte> function_image(RemoteAddr at,
+                                               const RawRegisters& way_back,
+                                               std::uint64_t mask);
 #ifdef __x86_64__
   static constexpr bool kReachesEverywhere = true;
 #else

@@ -5,7 +5,9 @@
 
 #include "attach/arch/system_calls.h"
 #include "attach/base/check.h"
+#include "inject/arch/state_aarch64.h"
 #include "inject/arch/stub.h"
+#include "inject/arch/stub_code.h"
 
 // The rules and reasons are those of stub_x86_64.cpp. In addition:
 //
@@ -25,6 +27,10 @@
 // The piece in front keeps its state in x19 to x23, which a function preserves.
 asm(R"(
   .pushsection .rodata
+  .irp label, function_begin, function_returned, stub_begin, stub_clone, stub_call, stub_data, stub_end
+  .globl heapattach_\label
+  .hidden heapattach_\label
+  .endr
   .balign 16
 heapattach_function_begin:
   cbz x19, 1f
@@ -138,9 +144,9 @@ heapattach_stub_jump:
   b 4b
   .balign 8
 heapattach_stub_data:
-heapattach_stub_stack:   .quad 0
 heapattach_stub_flags:   .quad 0
 heapattach_stub_general: .fill 31, 8, 0
+heapattach_stub_stack:   .quad 0
 heapattach_stub_goal:    .quad 0
 heapattach_stub_mask:    .quad 0
 heapattach_stub_sleep:   .quad 0, 0
@@ -149,22 +155,12 @@ heapattach_stub_end:
   .popsection
 )");
 
-namespace heapattach {
-
-// Hidden, so that they are addressed directly: a linker finds no local label by way of the table of
-// addresses.
+// Hidden, because a linker finds no local label by way of the table of addresses.
 #pragma GCC visibility push(hidden)
-extern "C" {
-extern const std::byte heapattach_function_begin[];
-extern const std::byte heapattach_function_returned[];
-extern const std::byte heapattach_stub_begin[];
-extern const std::byte heapattach_stub_clone[];
-extern const std::byte heapattach_stub_call[];
-extern const std::byte heapattach_stub_jump[];
-extern const std::byte heapattach_stub_data[];
-extern const std::byte heapattach_stub_end[];
-}
+extern "C" const std::byte heapattach_stub_jump[];
 #pragma GCC visibility pop
+
+namespace heapattach {
 
 namespace {
 
@@ -172,31 +168,9 @@ constexpr std::uint32_t kJump = 0x14000000;  // b, with the distance in its lowe
 constexpr unsigned kDistanceBits = 26;
 constexpr std::size_t kInstructionBytes = 4;
 constexpr std::int64_t kReach = std::int64_t{1} << (kDistanceBits + 1);
-constexpr std::uint64_t kConditionFlags = std::uint64_t{0xf} << 28U;
-constexpr std::uint64_t kBranchType = std::uint64_t{3} << 10U;  // of an indirect jump just made
 
-// The words that the code loads, in the order in which they follow it.
-struct Words {
-  std::uint64_t stack;
-  std::uint64_t flags;
-  std::array<std::uint64_t, 31> general;
-  std::uint64_t goal;
-  std::uint64_t mask;
-  std::array<std::uint64_t, 2> sleep;  // struct timespec
-  std::array<char, 16> name;
-};
-
-std::size_t offset_of(const std::byte* label) {
-  return static_cast<std::size_t>(label - heapattach_stub_begin);
-}
-
-// Whether the bytes are the stub's code, wherever its last jump goes.
-bool is_code(std::span<const std::byte> bytes) {
-  const std::size_t jump = offset_of(heapattach_stub_jump);
-  const std::size_t after = jump + kInstructionBytes;
-  const std::size_t code = offset_of(heapattach_stub_data);
-  return bytes.size() >= code && std::memcmp(bytes.data(), heapattach_stub_begin, jump) == 0 &&
-         std::memcmp(bytes.data() + after, heapattach_stub_begin + after, code - after) == 0;
+std::size_t jump_at() {
+  return static_cast<std::size_t>(heapattach_stub_jump - heapattach_stub_begin);
 }
 
 std::int64_t distance(RemoteAddr from, RemoteAddr to) {
@@ -205,92 +179,36 @@ std::int64_t distance(RemoteAddr from, RemoteAddr to) {
 
 }  // namespace
 
-std::size_t Stub::size_bytes() {
-  return offset_of(heapattach_stub_end);
+std::vector<std::uint64_t> words_to_load(const RawRegisters& way_back) {
+  std::vector<std::uint64_t> words{way_back.general.pstate & kConditionFlags};
+  words.insert(words.end(), std::begin(way_back.general.regs), std::end(way_back.general.regs));
+  return words;
 }
 
-std::size_t Stub::call_entry() {
-  return offset_of(heapattach_stub_call);
-}
-
-std::size_t Stub::clone_entry() {
-  return offset_of(heapattach_stub_clone);
-}
-
-std::size_t Stub::name_at() {
-  return offset_of(heapattach_stub_data) + offsetof(Words, name);
-}
-
-std::size_t Stub::function_bytes() {
-  return static_cast<std::size_t>(heapattach_stub_begin - heapattach_function_begin);
-}
-
-std::size_t Stub::function_return() {
-  return static_cast<std::size_t>(heapattach_function_returned - heapattach_function_begin);
-}
-
-std::uint64_t Stub::function_result(const RawRegisters& at) {
-  return at.general.regs[20];
-}
-
-std::optional<Stub::Left> Stub::recognize(std::span<const std::byte> bytes) {
-  std::size_t in_front = 0;
-  if (bytes.size() >= function_bytes() &&
-      std::memcmp(bytes.data(), heapattach_function_begin, function_bytes()) == 0) {
-    in_front = function_bytes();
-  }
-  bytes = bytes.subspan(in_front);
-  if (!is_code(bytes) || bytes.size() < size_bytes()) return std::nullopt;
-  Words words{};
-  std::memcpy(&words, bytes.data() + offset_of(heapattach_stub_data), sizeof words);
-  return Left{in_front + size_bytes(), {words.stack}};
-}
-
-std::vector<std::byte> Stub::function_image(const RawRegisters& way_back, std::uint64_t mask) {
-  std::vector<std::byte> bytes(heapattach_function_begin, heapattach_stub_begin);
-  const std::vector<std::byte> rest = image(way_back, mask, 0);
-  bytes.insert(bytes.end(), rest.begin(), rest.end());
-  return bytes;
-}
-
-std::vector<std::byte> Stub::image(const RawRegisters& way_back,
-                                   std::uint64_t mask,
-                                   std::uint64_t clone_seconds,
-                                   std::string_view name) {
-  HA_CHECK(heapattach_stub_end - heapattach_stub_data == sizeof(Words));
-  const user_regs_struct& from = way_back.general;
-  Words words{.stack = from.sp,
-              .flags = from.pstate & kConditionFlags,
-              .general = {},
-              .goal = from.pc,
-              .mask = mask,
-              .sleep = {clone_seconds, 0},
-              .name = {}};
-  std::copy(std::begin(from.regs), std::end(from.regs), words.general.begin());
-  HA_CHECK(name.size() < words.name.size());
-  std::memcpy(words.name.data(), name.data(), name.size());
-  std::vector<std::byte> bytes(heapattach_stub_begin, heapattach_stub_end);
-  std::memcpy(bytes.data() + offset_of(heapattach_stub_data), &words, sizeof words);
-  return bytes;
-}
-
-void Stub::place_at(RemoteAddr at, std::span<std::byte> image) {
-  const std::size_t stub = image.size() - size_bytes();
-  const std::size_t jump = stub + offset_of(heapattach_stub_jump);
-  Words words{};
-  std::memcpy(&words, image.data() + stub + offset_of(heapattach_stub_data), sizeof words);
-  const std::int64_t away = distance(at + jump, {words.goal});
+void aim(std::span<std::byte> stub, RemoteAddr at, RemoteAddr goal) {
+  const std::int64_t away = distance(at + jump_at(), goal);
   HA_CHECK(away >= -kReach && away < kReach);
   const auto instructions = static_cast<std::uint64_t>(away) / kInstructionBytes;
   const auto code =
       kJump | static_cast<std::uint32_t>(instructions & ((std::uint64_t{1} << kDistanceBits) - 1));
-  std::memcpy(image.data() + jump, &code, sizeof code);
+  std::memcpy(stub.data() + jump_at(), &code, sizeof code);
+}
+
+bool is_stub_code(std::span<const std::byte> bytes) {
+  const std::span code(heapattach_stub_begin, bytes.size());
+  const std::size_t after = jump_at() + kInstructionBytes;
+  return std::ranges::equal(bytes.first(jump_at()), code.first(jump_at())) &&
+         std::ranges::equal(bytes.subspan(after), code.subspan(after));
 }
 
 bool Stub::can_return(RemoteAddr at, RemoteAddr goal) {
   const auto bytes = static_cast<std::int64_t>(function_bytes() + size_bytes());
   const std::int64_t away = distance(at, goal);
   return goal.value % kInstructionBytes == 0 && away >= -kReach + bytes && away < kReach - bytes;
+}
+
+std::uint64_t Stub::function_result(const RawRegisters& at) {
+  return at.general.regs[20];
 }
 
 // Not the instruction of its sleep: a thread that continues there would make restart_syscall.

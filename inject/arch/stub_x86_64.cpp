@@ -1,11 +1,9 @@
-#include <array>
-#include <cstddef>
-#include <cstring>
+#include <algorithm>
 
 #include "attach/arch/red_zone.h"
 #include "attach/arch/system_calls.h"
-#include "attach/base/check.h"
 #include "inject/arch/stub.h"
+#include "inject/arch/stub_code.h"
 
 // The code relies on the following, and other designs were rejected:
 //
@@ -35,6 +33,10 @@
 // The assembler resolves every address relative to rip, so the bytes can be at any address.
 asm(R"(
   .pushsection .rodata
+  .irp label, function_begin, function_returned, stub_begin, stub_clone, stub_call, stub_data, stub_end
+  .globl heapattach_\label
+  .hidden heapattach_\label
+  .endr
   .balign 16
 heapattach_function_begin:
   test %rbx, %rbx
@@ -135,112 +137,26 @@ heapattach_stub_end:
 
 namespace heapattach {
 
-extern "C" {
-extern const std::byte heapattach_function_begin[];
-extern const std::byte heapattach_function_returned[];
-extern const std::byte heapattach_stub_begin[];
-extern const std::byte heapattach_stub_clone[];
-extern const std::byte heapattach_stub_call[];
-extern const std::byte heapattach_stub_data[];
-extern const std::byte heapattach_stub_end[];
+std::vector<std::uint64_t> words_to_load(const RawRegisters& way_back) {
+  const RawRegisters& r = way_back;
+  const std::uint64_t scratch_stack = (r.rsp - kRedZoneBytes) & ~std::uint64_t{7};
+  return {scratch_stack, r.eflags, r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp,
+          r.r8,          r.r9,     r.r10, r.r11, r.r12, r.r13, r.r14, r.r15};
 }
 
-namespace {
+// The code loads its goal.
+void aim(std::span<std::byte> /*stub*/, RemoteAddr /*at*/, RemoteAddr /*goal*/) {}
 
-// The words that the code loads, in the order in which they follow it.
-struct Words {
-  std::uint64_t scratch_stack;
-  std::uint64_t flags;
-  std::array<std::uint64_t, 15> general;
-  std::uint64_t stack;
-  std::uint64_t goal;
-  std::uint64_t mask;
-  std::array<std::uint64_t, 2> sleep;  // struct timespec
-  std::array<char, 16> name;
-};
-
-std::size_t offset_of(const std::byte* label) {
-  return static_cast<std::size_t>(label - heapattach_stub_begin);
+bool is_stub_code(std::span<const std::byte> bytes) {
+  return std::ranges::equal(bytes, std::span(heapattach_stub_begin, bytes.size()));
 }
 
-}  // namespace
-
-std::size_t Stub::size_bytes() {
-  return offset_of(heapattach_stub_end);
-}
-
-std::size_t Stub::call_entry() {
-  return offset_of(heapattach_stub_call);
-}
-
-std::size_t Stub::clone_entry() {
-  return offset_of(heapattach_stub_clone);
-}
-
-std::size_t Stub::name_at() {
-  return offset_of(heapattach_stub_data) + offsetof(Words, name);
-}
-
-std::size_t Stub::function_bytes() {
-  return static_cast<std::size_t>(heapattach_stub_begin - heapattach_function_begin);
-}
-
-std::size_t Stub::function_return() {
-  return static_cast<std::size_t>(heapattach_function_returned - heapattach_function_begin);
+bool Stub::can_return(RemoteAddr /*at*/, RemoteAddr /*goal*/) {
+  return true;
 }
 
 std::uint64_t Stub::function_result(const RawRegisters& at) {
   return at.r12;
-}
-
-std::optional<Stub::Left> Stub::recognize(std::span<const std::byte> bytes) {
-  const auto begins_with = [&](const std::byte* code, std::size_t count) {
-    return bytes.size() >= count && std::memcmp(bytes.data(), code, count) == 0;
-  };
-  std::size_t in_front = 0;
-  if (begins_with(heapattach_function_begin, function_bytes())) in_front = function_bytes();
-  bytes = bytes.subspan(in_front);
-  const std::size_t code = offset_of(heapattach_stub_data);
-  if (!begins_with(heapattach_stub_begin, code) || bytes.size() < size_bytes()) return std::nullopt;
-  Words words{};
-  std::memcpy(&words, bytes.data() + code, sizeof words);
-  return Left{in_front + size_bytes(), {words.stack}};
-}
-
-std::vector<std::byte> Stub::function_image(const RawRegisters& way_back, std::uint64_t mask) {
-  std::vector<std::byte> bytes(heapattach_function_begin, heapattach_stub_begin);
-  const std::vector<std::byte> rest = image(way_back, mask, 0);
-  bytes.insert(bytes.end(), rest.begin(), rest.end());
-  return bytes;
-}
-
-std::vector<std::byte> Stub::image(const RawRegisters& way_back,
-                                   std::uint64_t mask,
-                                   std::uint64_t clone_seconds,
-                                   std::string_view name) {
-  HA_CHECK(heapattach_stub_end - heapattach_stub_data == sizeof(Words));
-  const RawRegisters& r = way_back;
-  Words words{.scratch_stack = (r.rsp - kRedZoneBytes) & ~std::uint64_t{7},
-              .flags = r.eflags,
-              .general = {r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp, r.r8, r.r9, r.r10, r.r11,
-                          r.r12, r.r13, r.r14, r.r15},
-              .stack = r.rsp,
-              .goal = r.rip,
-              .mask = mask,
-              .sleep = {clone_seconds, 0},
-              .name = {}};
-  HA_CHECK(name.size() < words.name.size());
-  std::memcpy(words.name.data(), name.data(), name.size());
-  std::vector<std::byte> bytes(heapattach_stub_begin, heapattach_stub_end);
-  std::memcpy(bytes.data() + offset_of(heapattach_stub_data), &words, sizeof words);
-  return bytes;
-}
-
-// The code loads its goal.
-void Stub::place_at(RemoteAddr /*at*/, std::span<std::byte> /*image*/) {}
-
-bool Stub::can_return(RemoteAddr /*at*/, RemoteAddr /*goal*/) {
-  return true;
 }
 
 Result<RemoteAddr> place_for_calls(const RawRegisters& found, const MemoryReader& /*memory*/) {

@@ -30,11 +30,8 @@ Result<std::uint64_t> InTarget::call(std::string_view doing,
                                      long number,
                                      std::initializer_list<std::uint64_t> arguments,
                                      std::string_view text) {
-  const RemoteCall call{.stub = thread_.stub,
-                        .number = number,
-                        .arguments = arguments,
-                        .deadline = deadline_,
-                        .name = text};
+  const RemoteCall call{
+      .number = number, .arguments = arguments, .deadline = deadline_, .name = text};
   const CallResult result = HA_TRY(make_call(*control_, thread_, call));
   constexpr std::int64_t kMostErrno = 4095;
   if (result.value >= 0 || result.value < -kMostErrno) {

@@ -137,7 +137,6 @@ class InProcess {
     standing_.thread = thread.tid;
     standing_.return_address = thread.stub + Stub::function_return();
     InPlaceCall call;
-    call.stub = thread.stub;
     call.handled_signals = status_signals(process_, "SigCgt");
     call.deadline = lets_others_run ? options_.request.deadline.at : view.deadline;
     call.is_given_up = [this] { return options_.request.deadline.is_interrupted(); };

@@ -96,13 +96,16 @@ struct Played {
   }
 
   Result<InPlaceOutcome> run() {
-    Borrowed thread{.tid = 7, .found = found(), .way_back = found(), .mask = kMask, .stub = {}};
+    Borrowed thread{.tid = 7,
+                    .found = found(),
+                    .way_back = found(),
+                    .mask = kMask,
+                    .stub = ScriptedControl::kStub};
     thread.way_back = way_back(found(), std::nullopt);
     Mapping stack;
     stack.writable = true;
     stack.range = {kStack, kStackBytesMapped};
     InPlaceCall call;
-    call.stub = ScriptedControl::kStub;
     call.function = {kFunction, {0x600000}, {}};
     call.handled_signals = handled;
     call.deadline = std::chrono::steady_clock::now() + time;

@@ -26,14 +26,17 @@ RawRegisters found() {
 }
 
 Borrowed thread() {
-  Borrowed borrowed{.tid = 7, .found = found(), .way_back = found(), .mask = kMask, .stub = {}};
+  Borrowed borrowed{.tid = 7,
+                    .found = found(),
+                    .way_back = found(),
+                    .mask = kMask,
+                    .stub = ScriptedControl::kStub};
   borrowed.way_back = way_back(found(), std::nullopt);
   return borrowed;
 }
 
 RemoteCall a_clone() {
-  return {.stub = ScriptedControl::kStub,
-          .number = SYS_clone,
+  return {.number = SYS_clone,
           .arguments = {0x400},
           .makes_process = true,
           .clone_seconds = 3,
@@ -158,7 +161,7 @@ TEST_CASE("padding that is in use is left alone") {
 }
 
 TEST_CASE("the stub contains the state to return to, and is the same at any address") {
-  const auto image = Stub::image(thread().way_back, kMask, 3);
+  const auto image = Stub::image(ScriptedControl::kStub, thread().way_back, kMask, 3);
   CHECK(image.size() == Stub::size_bytes());
   CHECK(image.size() < 512);
   for (const std::size_t entry : {Stub::call_entry(), Stub::clone_entry()}) {

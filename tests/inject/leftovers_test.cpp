@@ -71,7 +71,7 @@ constexpr RemoteAddr kElsewhere{0x400100};
 
 TEST_CASE("a leftover stub is found by its code, with the stack that it was for") {
   Left left;
-  left.put(kPadding + 64, Stub::image(left.way_back, 0, 3));
+  left.put(kPadding + 64, Stub::image(kPadding + 64, left.way_back, 0, 3));
   const auto stubs = left_stubs(left.map, left.memory);
   REQUIRE(stubs.size() == 1);
   CHECK(stubs[0].range == Range{kPadding + 64, Stub::size_bytes()});
@@ -80,7 +80,7 @@ TEST_CASE("a leftover stub is found by its code, with the stack that it was for"
 
 TEST_CASE("a stub with the code for a function in front is found as a whole") {
   Left left;
-  left.put(kPadding, Stub::function_image(left.way_back, 0));
+  left.put(kPadding, Stub::function_image(kPadding, left.way_back, 0));
   const auto stubs = left_stubs(left.map, left.memory);
   REQUIRE(stubs.size() == 1);
   CHECK(stubs[0].range == Range{kPadding, in_place_bytes()});
@@ -88,7 +88,7 @@ TEST_CASE("a stub with the code for a function in front is found as a whole") {
 
 TEST_CASE("code that is not exactly a stub is left alone") {
   Left left;
-  auto image = Stub::image(left.way_back, 0, 3);
+  auto image = Stub::image(kPadding, left.way_back, 0, 3);
   SUBCASE("another instruction") {
     image[7] ^= std::byte{1};
   }
@@ -101,7 +101,7 @@ TEST_CASE("code that is not exactly a stub is left alone") {
 
 TEST_CASE("a stub is in use while a thread is in it or may return to it") {
   Left left;
-  left.put(kPadding, Stub::image(left.way_back, 0, 3));
+  left.put(kPadding, Stub::image(kPadding, left.way_back, 0, 3));
   CHECK(!left.is_used(at(kElsewhere, kStackPointer)));
   CHECK(left.is_used(at(kPadding + 8, kStackPointer)));
   CHECK(left.is_used(FrozenThread{}));  // that could not be stopped

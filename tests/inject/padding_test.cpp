@@ -1,6 +1,7 @@
 #include "inject/padding.h"
 
 #include <cstring>
+#include <optional>
 
 #include <doctest/doctest.h>
 #include <elf.h>
@@ -38,6 +39,13 @@ struct Image {
   Elf64_Ehdr header{};
   Elf64_Phdr segment{};
 };
+
+std::optional<RemoteAddr> find_padding(const MemoryMap& map,
+                                       const MemoryReader& memory,
+                                       std::size_t bytes) {
+  const auto found = find_paddings(map, memory, bytes);
+  return found.empty() ? std::nullopt : std::optional(found.front());
+}
 
 std::optional<RemoteAddr> padding_of(const Image& image, const MemoryMap& map) {
   FakeMemory memory;

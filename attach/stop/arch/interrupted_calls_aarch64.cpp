@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <span>
 #include <string>
 
@@ -8,6 +7,7 @@
 #include <sched.h>
 
 #include "attach/arch/system_calls.h"
+#include "attach/process/kernel_text.h"
 #include "attach/stop/arch/interrupted_calls.h"
 
 // The kernel decides about an interrupted call before it stops the thread (do_signal() in
@@ -48,16 +48,8 @@ std::optional<BlockedCall> call_in(const Process& process, pid_t tid) {
 
 // How often it has blocked; none if the kernel does not show that.
 std::optional<std::uint64_t> blocks_of(const Process& process, pid_t tid) {
-  constexpr std::string_view kField = "\nvoluntary_ctxt_switches:\t";
   const auto text = process.read_file(fmt::format("task/{}/status", tid));
-  if (!text) return std::nullopt;
-  const std::size_t at = text->find(kField);
-  if (at == std::string::npos) return std::nullopt;
-  std::uint64_t blocks = 0;
-  const char* const begin = text->data() + at + kField.size();
-  if (std::from_chars(begin, text->data() + text->size(), blocks).ec != std::errc())
-    return std::nullopt;
-  return blocks;
+  return text ? number_after(*text, "voluntary_ctxt_switches") : std::nullopt;
 }
 
 }  // namespace

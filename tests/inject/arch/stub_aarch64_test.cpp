@@ -40,11 +40,9 @@ TEST_CASE("a stub jumps to where the thread was, forwards and backwards") {
   for (const RemoteAddr goal :
        {kAt + 0x10000, kAt - 0x10000, kAt + kReach - 4096, kAt - kReach + 4096}) {
     CHECK(Stub::can_return(kAt, goal));
-    auto image = Stub::image(going_to(goal), 0, 3);
-    Stub::place_at(kAt, image);
+    const auto image = Stub::image(kAt, going_to(goal), 0, 3);
     CHECK(jumps_out(image, kAt) == std::vector{goal});
-    auto longer = Stub::function_image(going_to(goal), 0);
-    Stub::place_at(kAt, longer);
+    const auto longer = Stub::function_image(kAt, going_to(goal), 0);
     CHECK(jumps_out(longer, kAt) == std::vector{goal});
   }
 }
@@ -59,8 +57,7 @@ TEST_CASE("no stub is put where its jump does not reach") {
 TEST_CASE("a stub that was left is recognised wherever it jumps to") {
   for (const bool calls : {false, true}) {
     const RawRegisters back = going_to(kAt + 0x10000);
-    auto image = calls ? Stub::function_image(back, 0) : Stub::image(back, 0, 3);
-    Stub::place_at(kAt, image);
+    auto image = calls ? Stub::function_image(kAt, back, 0) : Stub::image(kAt, back, 0, 3);
     const auto left = Stub::recognize(image);
     REQUIRE(left.has_value());
     CHECK(left->bytes == image.size());

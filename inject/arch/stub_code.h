@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attach/arch/registers.h"
+
+// The stub as the assembler has made it, and what is done to its copies for each processor.
+
+// Hidden, as the assembler declares them, so that they are addressed directly.
+#pragma GCC visibility push(hidden)
+extern "C" {
+extern const std::byte heapattach_function_begin[];
+extern const std::byte heapattach_function_returned[];
+extern const std::byte heapattach_stub_begin[];
+extern const std::byte heapattach_stub_clone[];
+extern const std::byte heapattach_stub_call[];
+extern const std::byte heapattach_stub_data[];  // after the code
+extern const std::byte heapattach_stub_end[];
+}
+#pragma GCC visibility pop
+
+namespace heapattach {
+
+// The last words that the code loads. Those of words_to_load() are before them.
+struct StubWords {
+  std::uint64_t stack = 0;
+  std::uint64_t goal = 0;
+  std::uint64_t mask = 0;
+  std::array<std::uint64_t, 2> sleep{};  // struct timespec
+  std::array<char, 16> name{};
+};
+
+// The flags and the general registers with which a thread goes back, in the order of the code.
+[[nodiscard]] std::vector<std::uint64_t> words_to_load(const RawRegisters& way_back);
+
+// Makes the last jump of the code in a stub, which will be at `at`, lead to `goal`.
+void aim(std::span<std::byte> stub, RemoteAddr at, RemoteAddr goal);
+
+// Whether the bytes, as many as the code has, are the code, wherever its last jump leads.
+[[nodiscard]] bool is_stub_code(std::span<const std::byte> bytes);
+
+}  // namespace heapattach
