@@ -6,8 +6,8 @@
 # this directory and to temporary files, except through apt. Where clang-format and clang-tidy 14 are
 # missing, as in Debian 13, it says so and leaves them out. --long runs the long forms of the tests, the
 # unit tests without sanitizers too, the fuzzers for ten minutes, clang-tidy over every source, a build for
-# aarch64 that is started in an emulated machine (arm64.sh), and, as root, the tests on each supported release of Debian
-# (distributions.sh). The last line is
+# aarch64 whose tests run in an emulated machine (arm64.sh), and, as root, the tests on each supported release
+# of Debian (distributions.sh). The last line is
 # "N passed, N failed", with ", N skipped" if tests could not run here.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

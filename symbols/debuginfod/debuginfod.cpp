@@ -264,8 +264,8 @@ std::vector<DebugServer::Found> Debuginfod::find(std::span<const Wanted> wanted,
   }
   Run run(asked, deadline, events_);
   auto done = run.download(*cache);
-  if (done && !run.transfers().library_problem().empty()) {
-    done = Error{ErrorKind::Unsupported, run.transfers().library_problem()};
+  if (done && !run.transfers().loading_problem().empty()) {
+    done = Error{ErrorKind::Unsupported, run.transfers().loading_problem()};
   }
   if (!done) {
     has_given_up_ = true;

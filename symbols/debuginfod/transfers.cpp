@@ -44,7 +44,7 @@ void advance(Transfer& transfer, std::uint64_t done, std::uint64_t all, Transfer
 void Transfers::read(std::string_view line, Time now) {
   const std::string_view what = take_word(line);
   if (what == "missing") {
-    library_problem_ = line.empty() ? "unknown" : std::string(line.substr(0, kLongestText));
+    loading_problem_ = line.empty() ? "unknown" : std::string(line.substr(0, kLongestText));
     return;
   }
   const auto index = take_number(line);

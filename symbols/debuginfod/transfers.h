@@ -41,17 +41,17 @@ class Transfers {
   [[nodiscard]] const std::vector<Transfer>& all() const { return transfers_; }
   [[nodiscard]] std::size_t ended() const;
   [[nodiscard]] bool is_over() const {
-    return !library_problem_.empty() || ended() == all().size();
+    return !loading_problem_.empty() || ended() == all().size();
   }
   // Why the library cannot be loaded; empty if it can.
-  [[nodiscard]] const std::string& library_problem() const { return library_problem_; }
+  [[nodiscard]] const std::string& loading_problem() const { return loading_problem_; }
   // A transfer that has not advanced for this long. Until the library is connected, it counts its
   // rounds in place of bytes, so a few do not count.
   [[nodiscard]] std::optional<std::size_t> stalled(Time now, std::chrono::milliseconds limit) const;
 
  private:
   std::vector<Transfer> transfers_;
-  std::string library_problem_;
+  std::string loading_problem_;
 };
 
 }  // namespace heapattach::debuginfod

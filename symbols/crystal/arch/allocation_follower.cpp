@@ -35,6 +35,15 @@ void AllocationFollower::begin_second_round() {
   is_first_round_ = false;
 }
 
+std::vector<AllocationSite> AllocationFollower::in_rounds(const std::function<void()>& round) {
+  round();
+  if (!labels_.empty()) {
+    begin_second_round();
+    round();
+  }
+  return sites();
+}
+
 void AllocationFollower::note_frame() {
   const Value& stack = registers_[names_.stack_pointer];
   if (stack.is(Value::Form::Frame)) {

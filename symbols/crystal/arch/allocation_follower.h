@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -13,7 +14,7 @@
 
 namespace heapattach::crystal {
 
-// What a register or a stack slot holds.
+// The contents of a register or a stack slot.
 struct Value {
   enum class Form : std::uint8_t { Unknown, Constant, Static, Fresh, Frame };
   Form form = Form::Unknown;
@@ -48,17 +49,15 @@ class AllocationFollower {
                      const ConstantAt& constant,
                      const Registers& names);
 
-  // Call it before a second round, when the first has seen every jump and every slot.
-  void begin_second_round();
-  [[nodiscard]] bool has_jumps() const { return !labels_.empty(); }
-  [[nodiscard]] std::vector<AllocationSite> sites() const;
-
  protected:
   static constexpr unsigned kMostRegisters = 32;
 
+  // The sites, once `round` has decoded all instructions. A function with jumps needs a second
+  // round, for which the first has seen every jump and every slot.
+  [[nodiscard]] std::vector<AllocationSite> in_rounds(const std::function<void()>& round);
   // Call it before each instruction. True if control may come to `at` from elsewhere.
   bool meet(std::uint64_t at);
-  // What is in memory there.
+  // The contents of memory at `address`.
   [[nodiscard]] Value load(const Value& address, unsigned bytes) const;
   void store(const Value& address, Value value, unsigned bytes);
   // A call that returns to `after`. None if the function is unknown.
@@ -86,6 +85,8 @@ class AllocationFollower {
   };
 
   void forget_registers();
+  void begin_second_round();
+  [[nodiscard]] std::vector<AllocationSite> sites() const;
 
   Range code_;
   const CallTarget& target_;

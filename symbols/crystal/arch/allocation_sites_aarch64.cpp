@@ -68,11 +68,12 @@ class Follower : public AllocationFollower {
   Follower(Range code, const CallTarget& target, const ConstantAt& constant)
       : AllocationFollower(code, target, constant, kNames) {}
 
-  void step(std::uint32_t word, RemoteAddr at);
+  std::vector<AllocationSite> run(std::span<const std::byte> code, RemoteAddr at);
 
  private:
   enum class Mode : std::uint8_t { Offset, After, Before };  // when the base register moves
 
+  void step(std::uint32_t word, RemoteAddr at);
   bool branch(Fields fields, RemoteAddr at);
   bool compute(Fields fields, RemoteAddr at);
   bool access(Fields fields, RemoteAddr at);
@@ -278,6 +279,15 @@ void Follower::step(std::uint32_t word, RemoteAddr at) {
   if (!is_hint) forget_written(fields);
 }
 
+std::vector<AllocationSite> Follower::run(std::span<const std::byte> code, RemoteAddr at) {
+  return in_rounds([&] {
+    vectors_ = {};
+    for (std::size_t i = 0; i < code.size() / kInstructionBytes; ++i) {
+      step(word_at(code, i), at + i * kInstructionBytes);
+    }
+  });
+}
+
 }  // namespace
 
 std::vector<AllocationSite> find_allocation_sites(const Disassembler& /*disassembler*/,
@@ -285,18 +295,7 @@ std::vector<AllocationSite> find_allocation_sites(const Disassembler& /*disassem
                                                   RemoteAddr at,
                                                   const CallTarget& target,
                                                   const ConstantAt& constant) {
-  Follower follower({at, code.size()}, target, constant);
-  const auto follow = [&] {
-    for (std::size_t i = 0; i < code.size() / kInstructionBytes; ++i) {
-      follower.step(word_at(code, i), at + i * kInstructionBytes);
-    }
-  };
-  follow();
-  if (follower.has_jumps()) {
-    follower.begin_second_round();
-    follow();
-  }
-  return follower.sites();
+  return Follower({at, code.size()}, target, constant).run(code, at);
 }
 
 }  // namespace heapattach::crystal::aarch64

@@ -42,9 +42,12 @@ class Follower : public AllocationFollower {
   Follower(Range code, const CallTarget& target, const ConstantAt& constant)
       : AllocationFollower(code, target, constant, kNames) {}
 
-  void step(const cs_insn& insn);
+  std::vector<AllocationSite> run(const Disassembler& disassembler,
+                                  std::span<const std::byte> code,
+                                  RemoteAddr at);
 
  private:
+  void step(const cs_insn& insn);
   void copy(const cs_x86_op& to, const cs_x86_op& from);
   void add(const cs_x86_op& to, const cs_x86_op& by, bool subtract);
   void forget_written(const cs_insn& insn);
@@ -175,6 +178,19 @@ void Follower::step(const cs_insn& insn) {
   forget_written(insn);
 }
 
+std::vector<AllocationSite> Follower::run(const Disassembler& disassembler,
+                                          std::span<const std::byte> code,
+                                          RemoteAddr at) {
+  return in_rounds([&] {
+    for (std::size_t from = 0; from < code.size();) {
+      const cs_insn* insn = disassembler.decode(code.subspan(from), at + from);
+      if (insn == nullptr) return;
+      step(*insn);
+      from += insn->size;
+    }
+  });
+}
+
 }  // namespace
 
 std::vector<AllocationSite> find_allocation_sites(const Disassembler& disassembler,
@@ -182,21 +198,7 @@ std::vector<AllocationSite> find_allocation_sites(const Disassembler& disassembl
                                                   RemoteAddr at,
                                                   const CallTarget& target,
                                                   const ConstantAt& constant) {
-  Follower follower({at, code.size()}, target, constant);
-  const auto follow = [&] {
-    for (std::size_t from = 0; from < code.size();) {
-      const cs_insn* insn = disassembler.decode(code.subspan(from), at + from);
-      if (insn == nullptr) return;
-      follower.step(*insn);
-      from += insn->size;
-    }
-  };
-  follow();
-  if (follower.has_jumps()) {
-    follower.begin_second_round();
-    follow();
-  }
-  return follower.sites();
+  return Follower({at, code.size()}, target, constant).run(disassembler, code, at);
 }
 
 }  // namespace heapattach::crystal::x86_64

@@ -11,14 +11,16 @@
 
 namespace heapattach::crystal {
 
+using FindAllocationSites = std::vector<AllocationSite>(const Disassembler& disassembler,
+                                                        std::span<const std::byte> code,
+                                                        RemoteAddr at,
+                                                        const CallTarget& target,
+                                                        const ConstantAt& constant);
+
 // The code of one processor; allocation_sites.h and calls.h explain each function.
 struct Processor {
   std::uint16_t machine;
-  std::vector<AllocationSite> (*find_allocation_sites)(const Disassembler& disassembler,
-                                                       std::span<const std::byte> code,
-                                                       RemoteAddr at,
-                                                       const CallTarget& target,
-                                                       const ConstantAt& constant);
+  FindAllocationSites* find_allocation_sites;
   void (*each_call)(const Code& code, const std::function<void(std::size_t position)>& found);
   std::uint64_t (*target_of_call)(const Code& code, std::size_t at);
   std::size_t (*begin_of_size)(const Code& code, std::size_t at);
@@ -29,20 +31,12 @@ struct Processor {
 };
 
 namespace x86_64 {
-std::vector<AllocationSite> find_allocation_sites(const Disassembler& disassembler,
-                                                  std::span<const std::byte> code,
-                                                  RemoteAddr at,
-                                                  const CallTarget& target,
-                                                  const ConstantAt& constant);
+FindAllocationSites find_allocation_sites;
 extern const Processor kProcessor;
 }  // namespace x86_64
 
 namespace aarch64 {
-std::vector<AllocationSite> find_allocation_sites(const Disassembler& disassembler,
-                                                  std::span<const std::byte> code,
-                                                  RemoteAddr at,
-                                                  const CallTarget& target,
-                                                  const ConstantAt& constant);
+FindAllocationSites find_allocation_sites;
 extern const Processor kProcessor;
 }  // namespace aarch64
 

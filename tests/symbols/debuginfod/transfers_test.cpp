@@ -81,7 +81,7 @@ TEST_CASE("a library that cannot be loaded ends everything") {
   Transfers transfers(3);
   transfers.read("missing libdebuginfod.so.1: cannot open shared object file", at(0s));
   CHECK(transfers.is_over());
-  CHECK(transfers.library_problem() == "libdebuginfod.so.1: cannot open shared object file");
+  CHECK(transfers.loading_problem() == "libdebuginfod.so.1: cannot open shared object file");
 }
 
 }  // namespace heapattach::debuginfod
