@@ -131,13 +131,13 @@ std::optional<std::string_view> objection_to(const Candidate& candidate) {
   if (is_single_stepping(at)) return "it single-steps itself";
   if (!candidate.has_stack) return "no stack is mapped below its stack pointer";
   if (candidate.has_wide_vectors) {
-    return "it computes with SVE registers, which a system call does not preserve";
+    return "it computes with SVE or SME registers, which a system call does not preserve";
   }
   if (!candidate.stub) return "no padding after code is near enough for it to come back from";
   if (!candidate.sequence) return "its restartable sequence is invalid";
   const bool is_interrupted = call_state(at) != CallState::None;
   if (is_interrupted && !candidate.is_after_syscall) {
-    return "its interrupted call was not made by the instruction syscall";
+    return "its interrupted call was not made by an instruction for system calls";
   }
   if (is_in_call(at)) {
     switch (*call_number(at)) {

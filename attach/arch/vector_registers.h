@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "attach/arch/vector_words.h"
+#include "attach/base/result.h"
 
 namespace heapattach {
 
@@ -24,6 +25,6 @@ inline constexpr std::size_t kLeastExtendedState = 528;
 [[nodiscard]] std::vector<std::uint64_t> read_vector_registers(pid_t tid);
 
 // Whether it has values in vector registers that a system call does not preserve.
-[[nodiscard]] bool uses_wide_vectors(pid_t tid);
+[[nodiscard]] Result<bool> uses_wide_vectors(pid_t tid);
 
 }  // namespace heapattach

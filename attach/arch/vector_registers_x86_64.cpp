@@ -20,7 +20,7 @@ std::vector<std::uint64_t> read_vector_registers(pid_t tid) {
   return {};
 }
 
-bool uses_wide_vectors(pid_t /*tid*/) {
+Result<bool> uses_wide_vectors(pid_t /*tid*/) {
   return false;
 }
 
