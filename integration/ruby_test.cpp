@@ -656,6 +656,7 @@ TEST_CASE("Ruby's heap and malloc's are read together: what C code lost, and wha
       // Memory that Ruby took without clearing it may have an old word with the address of one.
       CHECK(count_in(rows, "(1512 bytes)") <= program.count("lost"));
       CHECK(count_in(rows, "(1512 bytes)") >= program.count("lost") - 4);
+      CHECK(count_in(rows, "(4504 bytes)") == 1);
       CHECK_FALSE(rows.contains("(2504 bytes)"));  // Ruby's objects reference them
       CHECK_FALSE(rows.contains("(3512 bytes)"));  // Ruby will free them
     }

@@ -24,6 +24,14 @@ OF_GARBAGE = 60     # blocks of 3,500 bytes of pointers that nothing references,
 GARBAGE = 300
 
 def lose = LOST.times { Fiddle.malloc(1500) }
+# A block of 4,500 bytes whose address is only in what a text has not written of its own memory.
+def lose_in_text
+  address = Fiddle.malloc(4500)
+  old = Fiddle::Pointer.new(Fiddle.malloc(6000))
+  (1000...6000).each { |at| old[at] = address >> 8 * (at % 8) & 255 }
+  Fiddle.free(old)
+  String.new("short", capacity: 5990)
+end
 def drop
   OF_GARBAGE.times { Fiddle::Pointer.malloc(3500, Fiddle::RUBY_FREE) }
   GARBAGE.times { |number| Dropped.new(number) }
@@ -37,6 +45,7 @@ POINTERS = Array.new(HELD) { Fiddle::Pointer.malloc(2500, Fiddle::RUBY_FREE) }
 GC.start
 GC.disable
 Fiber.new { lose }.resume
+TEXT = Fiber.new { lose_in_text }.resume
 Fiber.new { drop }.resume
 deep(100, 1, 2, 3)
 HELD.times { Fiddle.free(Fiddle.malloc(200)) }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "symbols/ruby/buffers.h"
 #include "symbols/ruby/copy_first.h"
 #include "symbols/ruby/kinds.h"
 #include "symbols/ruby/references.h"
@@ -47,12 +48,6 @@ std::vector<runtimes::Shape::Word> words_of(
   return words;
 }
 
-// An allocation that belongs to an object alone.
-struct Buffer {
-  std::uint64_t at = 0;
-  std::string_view what;  // "text"; a literal
-};
-
 class Namer {
  public:
   Namer(const NamedHeap& from, const runtimes::HeapView& view, ObjectNames& names)
@@ -91,7 +86,7 @@ class Namer {
     const std::uint64_t slot_bytes = copy_.slot_bytes_of(object.address);
     std::uint64_t in_slot = kHeadBytes;
     std::uint64_t in_buffer = 0;
-    const auto buffer = allocation(buffer_of(object).at);
+    const auto buffer = allocation(buffer_of(object, form_).at);
     for (const Reference& one : found_) {
       if (one.name.empty()) continue;
       if (const auto at = find(object.address, in_slot, slot_bytes, one.to)) {
@@ -126,7 +121,7 @@ class Namer {
       type.shape = names_.intern({.name = type.name, .words = words_of(type.variables)});
     }
     names_.set(heap_.number(*ref), type.shape);
-    const Buffer own = buffer_of(object);
+    const Buffer own = buffer_of(object, form_);
     const auto buffer = allocation(own.at);
     if (!buffer) return;
     if (type.of_buffer == ObjectNames::kNone) {
@@ -143,24 +138,6 @@ class Namer {
     const auto ref = heap_.object_at(at);
     const bool is_free = ref && heap_.is_chunk(ref->block) && !names_.has(heap_.number(*ref));
     return is_free ? ref : std::nullopt;
-  }
-
-  // The object's own buffer; at address 0 if it has none, or shares it with others.
-  [[nodiscard]] Buffer buffer_of(const HeapCopy::Object& object) const {
-    const Slot& slot = object.slot;
-    const bool is_shared = slot.has(form_.shared);
-    switch (slot.kind()) {
-      case Kind::String: return {slot.has(1) && !is_shared ? slot.words[3] : 0, "text"};
-      case Kind::Array: return {slot.has(1) || is_shared ? 0 : slot.words[4], "elements"};
-      case Kind::Object:
-        return {slot.has(1) && !form_.has_fields ? 0 : slot.words[form_.is_wide ? 2 : 3],
-                "variables"};
-      case Kind::Struct: return {slot.words[3], "members"};
-      case Kind::Bignum: return {slot.has(2) ? 0 : slot.words[3], "digits"};
-      case Kind::Hash: return {form_.hash_in_slot ? 0 : slot.words[2], "table"};
-      case Kind::Data: return {slot.data(object.address, form_), "structure"};
-      default: return {};
-    }
   }
 
   const HeapCopy& copy_;

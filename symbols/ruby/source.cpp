@@ -8,6 +8,7 @@
 #include "symbols/heap/by_hand.h"
 #include "symbols/heap/joined.h"
 #include "symbols/heap/ranges.h"
+#include "symbols/ruby/buffers.h"
 #include "symbols/ruby/copy_first.h"
 #include "symbols/ruby/object_names.h"
 
@@ -134,6 +135,7 @@ heap::LiveSet Source::mark(heap::Heap& heap,
                            unsigned workers) {
   heap::ObjectSet free = copy_ ? free_slots(heap, *copy_) : heap::ObjectSet(heap);
   heap.follow(std::make_shared<const Rules>(free));
+  if (copy_) heap.hide(unwritten_parts(heap, *copy_, machine_.layout->values));
   return heap::find_reachable(heap, copied.capture, std::move(roots), copied.threads, workers,
                               std::move(free));
 }
