@@ -43,14 +43,12 @@ int sum_of(const std::map<std::string, int>& counts) {
   return sum;
 }
 
-}  // namespace
-
-TEST_CASE("the objects of a C++ program have their own classes, or none") {
-  if (!is_target_built(kAllocating)) return print_skip("libgc is not installed");
+// Compiles shapes.cpp with this option, traces it, and compares the classes.
+void check_shapes(const std::string& option) {
   const TemporaryDirectory directory;
   const std::string program = directory.file("shapes");
-  const ToolRun compiled = run_in_shell("exec g++ -g -O1 -o \"$1\" \"$2\" -lgc",
-                                        {program, CONSUMERS "/../targets/shapes.cpp"});
+  const ToolRun compiled = run_in_shell("exec g++ -g -O1 -o \"$1\" \"$2\" \"$3\"",
+                                        {program, CONSUMERS "/../targets/shapes.cpp", option});
   REQUIRE_MESSAGE(compiled.status == 0, compiled.errors);
   ChildProcess shapes({program});
   REQUIRE(shapes.read_line(30s) == "ready");
@@ -80,6 +78,18 @@ TEST_CASE("the objects of a C++ program have their own classes, or none") {
   CHECK(made["slow"]["Slow"] > 0);
   CHECK(made["shape"]["Shape"] > 0);
   shapes.signal(SIGKILL);
+}
+
+}  // namespace
+
+TEST_CASE("the objects of a C++ program have their own classes, or none") {
+  SUBCASE("on the collector's heap") {
+    if (!is_target_built(kAllocating)) return print_skip("libgc is not installed");
+    check_shapes("-lgc");
+  }
+  SUBCASE("on malloc's heap") {
+    check_shapes("-DWITH_MALLOC");
+  }
 }
 
 TEST_CASE("the Strings of a Crystal program are Strings, and its buffers are not") {

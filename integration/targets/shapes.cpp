@@ -1,25 +1,50 @@
-// Makes objects of a few classes for ever, each class in a function of its own: make_circle makes
+// Makes objects of a few classes for ever on the collector's heap, or on malloc's (WITH_MALLOC), each class in a function of its own: make_circle makes
 // Circles. Some are freed at once, so that the next object gets their memory; some stay; some are
 // left to the collector. Slow's base class takes milliseconds to construct its part. Prints
 // "ready".
 
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 
+#ifndef WITH_MALLOC
 #include <gc.h>
+#endif
 #include <unistd.h>
 
 #define SITE __attribute__((noinline))
 
 static volatile int seen;
 
+#ifdef WITH_MALLOC
+static void* take(std::size_t bytes) {
+  return std::malloc(bytes);
+}
+static void* take_numbers(std::size_t bytes) {
+  return std::malloc(bytes);
+}
+static void give_back(void* object) {
+  std::free(object);
+}
+#else
+static void* take(std::size_t bytes) {
+  return GC_MALLOC(bytes);
+}
+static void* take_numbers(std::size_t bytes) {
+  return GC_MALLOC_ATOMIC(bytes);
+}
+static void give_back(void* object) {
+  GC_FREE(object);
+}
+#endif
+
 struct Shape {
   Shape() = default;
   explicit Shape(unsigned microseconds) { usleep(microseconds); }
   virtual ~Shape() = default;
   virtual int sides() const { return 0; }
-  static void* operator new(std::size_t bytes) { return GC_MALLOC(bytes); }
-  static void operator delete(void* object) { GC_FREE(object); }
+  static void* operator new(std::size_t bytes) { return take(bytes); }
+  static void operator delete(void* object) { give_back(object); }
   long place[3] = {1, 2, 3};
 };
 struct Circle : Shape {
@@ -55,13 +80,15 @@ SITE static Shape* make_slow() {
   return made;
 }
 SITE static long* make_numbers() {
-  auto* made = static_cast<long*>(GC_MALLOC_ATOMIC(sizeof(Shape)));
+  auto* made = static_cast<long*>(take_numbers(sizeof(Shape)));
   made[0] = seen;
   return made;
 }
 
 int main() {
+#ifndef WITH_MALLOC
   GC_INIT();
+#endif
   constexpr int kKept = 4096;
   constexpr int kEach = 5;
   static Shape* kept[kKept];

@@ -118,7 +118,10 @@ Result<void> learn_crystal_types(const Request& request, Prepared& prepared) {
 Result<void> learn_types(const Request& request, Prepared& prepared) {
   HA_TRY(learn_crystal_types(request, prepared));
   const snapshot::Opened& target = prepared.target;
-  prepared.objects = ObjectTypes(prepared.classes, target.modules, target.memory);
+  // Crystal's own objects are the collector's.
+  prepared.objects =
+      ObjectTypes(prepared.traces_collector ? prepared.classes : crystal::TypeTable{},
+                  target.modules, target.memory);
   return {};
 }
 

@@ -317,10 +317,12 @@ class Tracing {
     return false;
   }
 
-  // Types are learned only if the end of each object is seen.
+  // Types are learned only if the end of each object is seen, as that of each of malloc's samples
+  // is.
   [[nodiscard]] bool learns_types() const {
     const Hooks& hooks = prepared_.found.hooks;
-    return !prepared_.objects.is_empty() && hooks.follows_ends() && hooks.release;
+    const bool sees_ends = !prepared_.traces_collector || (hooks.follows_ends() && hooks.release);
+    return sees_ends && !prepared_.objects.is_empty();
   }
 
   void leave(Installation& installed) {

@@ -136,9 +136,10 @@ void TypeWatch::look(const Ring& ring, std::uint64_t now) {
   for (const std::uint64_t number : numbers) {
     Watched& one = at(number);
     const bool is_followed =
-        all && followed &&
-        (static_cast<std::uint32_t>(*all) == one.collection ||
-         static_cast<std::uint32_t>(*all) == static_cast<std::uint32_t>(*followed));
+        collections_.all.value == 0 ||
+        (all && followed &&
+         (static_cast<std::uint32_t>(*all) == one.collection ||
+          static_cast<std::uint32_t>(*all) == static_cast<std::uint32_t>(*followed)));
     if (!is_followed) one.seen.reset();
     seen_.push_back(number);
   }

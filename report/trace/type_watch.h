@@ -21,7 +21,7 @@ namespace heapattach::trace {
 class TypeWatch {
  public:
   // The words in which the target counts its collections, and in which the tracer notes the last
-  // one that it saw.
+  // one that it saw. No collector is traced if the former is at address 0.
   struct Collections {
     RemoteAddr all;
     RemoteAddr seen;

@@ -601,7 +601,8 @@ CALLED void blob_sample(const uint64_t* frame, uint64_t size, uint32_t hook) {
   record->r15 = frame[kR15];
   record->stack_bytes = (uint32_t)wanted;
   copy_words(record + 1, stack, wanted);
-  record->is_tracked = 0;
+  // Without sampling, free() and realloc() record the end of every allocation.
+  record->is_tracked = (uint16_t)(hook >= kMallocHook && c->interval == 1);
   const int is_followed = hook >= kMallocHook ? c->interval != 1 : blob_head.event_variable != 0;
   if (is_followed) {
     record->is_tracked = (uint16_t)(hook >= kMallocHook ? hold(c, result) : track(c, result));

@@ -174,7 +174,7 @@ typedef struct RingRecord {
   uint64_t size;
   uint32_t thread;  // as the target numbers it
   uint16_t hook;
-  uint16_t is_tracked;
+  uint16_t is_tracked;  // its end will be recorded
   uint32_t collection;
   uint32_t kind;  // of the collector's object: the second argument
   uint32_t stack_bytes;
