@@ -54,6 +54,7 @@ TEST_CASE("a guess is part of snapshots, leaks and the diagnosis, and is redacte
   const std::string leaks = run_tool({"leaks", "-f", "json", pid}).output;
   INFO(leaks);
   CHECK(row_of(leaks, "(104 bytes)").find(kGuess) != std::string::npos);
+  CHECK(row_of(leaks, "(56 bytes)").find(R"("guess":"struct item")") != std::string::npos);
   const std::string hidden = run_tool({"count", "-f", "json", "--redact", "full", pid}).output;
   INFO(hidden);
   CHECK(hidden.find("(104 bytes)") != std::string::npos);

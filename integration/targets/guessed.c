@@ -1,5 +1,7 @@
-// Allocations whose types no reference shows, because only void pointers lead to them. One struct
-// has a size of its own; two others share a size; a third has the size of texts. Prints "ready".
+// Allocations whose types no reference shows, because only void pointers lead to them, or nothing.
+// One struct has a size of its own; two others share a size; a third has the size of texts; a
+// fourth shares its size, too, but a list shows the type of most objects of that size. Prints
+// "ready".
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +27,17 @@ struct right {  // 200 bytes, too
   char rest[192];
 };
 
+struct item {  // 56 bytes; a list with a type leads to most of them
+  struct item* next;
+  char* text;
+  long numbers[5];
+};
+
+struct other {  // 56 bytes, too
+  void* value;
+  char rest[48];
+};
+
 struct page {  // 504 bytes, as the texts have
   struct page* next;
   char text[496];
@@ -34,6 +47,8 @@ static void* volatile table[1000];
 static size_t used;
 static struct page no_page;
 static struct right no_right;
+static struct other no_other;
+static struct item* volatile items;
 
 static void keep(void* what) {
   table[used++] = what;
@@ -54,7 +69,15 @@ static __attribute__((noinline)) void forget(void) {
   memset((char*)stack, 0, sizeof stack);
 }
 
+static struct item* add_item(struct item* next) {
+  struct item* const one = calloc(1, sizeof *one);
+  one->next = next;
+  one->text = strdup("an item");
+  return one;
+}
+
 static __attribute__((noinline)) void lose_some(void) {
+  for (int i = 0; i < 10; ++i) add_item(add_item(add_item(NULL)));
   for (int i = 0; i < 50; ++i) open_conn(i)->self = NULL;
 }
 
@@ -70,9 +93,10 @@ int main(void) {
     memset(text, 'x', sizeof no_page);
     keep(text);
   }
+  for (int i = 0; i < 100; ++i) items = add_item(items);
   lose_some();
   forget();
-  printf("ready %d\n", no_page.text[0] + no_right.rest[0]);
+  printf("ready %d\n", no_page.text[0] + no_right.rest[0] + no_other.rest[0]);
   fflush(stdout);
   for (;;) pause();
 }

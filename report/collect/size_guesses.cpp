@@ -1,6 +1,8 @@
 #include "report/collect/size_guesses.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -14,7 +16,7 @@ namespace {
 constexpr std::uint64_t kLargest = 64U << 10U;  // of the structs that are guessed
 constexpr std::uint64_t kLooks = 1000;          // objects of a size that are looked at
 
-// A struct that only allocations of its size can be.
+// The struct that objects of a size probably are.
 struct Candidate {
   types::TypeRef type = types::kNoType;
   PointerMap map;
@@ -44,16 +46,72 @@ bool has_pointer(const PointerMap& map) {
                      [](const PointerWord& word) { return word.kind == WordKind::Pointer; });
 }
 
+// Nothing if objects of the type would show it, or if nothing could confirm the guess.
+std::optional<Candidate> candidate_of(const types::TypeModel& model, types::TypeRef ref) {
+  if (ref == types::kNoType) return std::nullopt;
+  const types::Type& type = model[ref];
+  if (type.shape != types::Shape::Struct || type.has_header) return std::nullopt;
+  PointerMap map = flatten(model, ref);
+  if (!has_pointer(map)) return std::nullopt;
+  return Candidate{.type = ref, .map = std::move(map)};
+}
+
 Candidates candidates_of(const types::TypeModel& model) {
   Candidates candidates;
   for (const auto& [size, ref] : unique_sizes(model)) {
-    if (ref == types::kNoType) continue;
-    const types::Type& type = model[ref];
-    if (type.shape != types::Shape::Struct || type.has_header) continue;
-    PointerMap map = flatten(model, ref);
-    if (has_pointer(map)) candidates.emplace(size, Candidate{.type = ref, .map = std::move(map)});
+    if (auto candidate = candidate_of(model, ref)) candidates.emplace(size, *std::move(candidate));
   }
   return candidates;
+}
+
+// The rows of the objects of one size that have a type.
+struct Siblings {
+  std::uint64_t typed = 0;
+  std::map<TypeIndex, std::uint64_t> rows;
+  bool has_unknown = false;
+
+  // The row of nearly all of them.
+  [[nodiscard]] std::optional<TypeIndex> usual_row() const {
+    constexpr std::uint64_t kFewest = 10;
+    if (typed < kFewest) return std::nullopt;
+    for (const auto& [row, count] : rows) {
+      if (count >= typed - typed / 20) return row;
+    }
+    return std::nullopt;
+  }
+};
+
+std::unordered_map<std::uint64_t, Siblings> siblings_of(const JoinSources& from) {
+  std::unordered_map<std::uint64_t, Siblings> by_size;
+  const auto blocks = static_cast<std::uint32_t>(from.heap.blocks().size());
+  heap::for_each_object(from.heap, from.order.listed(), 0, blocks, [&](heap::ObjectRef ref) {
+    const std::uint64_t bytes = from.heap.blocks()[ref.block].object_bytes;
+    if (!from.heap.is_chunk(ref.block) || bytes > kLargest) return;
+    Siblings& siblings = by_size[bytes];
+    const TypeIndex row = from.typing.row_of(ref);
+    if (Naming::is_unknown(row)) {
+      siblings.has_unknown = true;
+    } else {
+      ++siblings.typed;
+      ++siblings.rows[row];
+    }
+  });
+  return by_size;
+}
+
+// An object without a type is probably what nearly all others of its size are, as references to
+// these show. That also contradicts other guesses.
+void add_siblings(const JoinSources& from, Candidates& candidates) {
+  const types::TypeModel& model = from.rows.model();
+  for (const auto& [size, siblings] : siblings_of(from)) {
+    const auto row = siblings.usual_row();
+    if (!siblings.has_unknown || !row) continue;
+    const types::TypeRef ref = from.rows.type_of(*row);
+    auto candidate = candidate_of(model, ref);
+    candidates.erase(size);
+    if (!candidate || usable_size_for(bytes_of(model, ref)) != size) continue;
+    candidates.emplace(size, *std::move(candidate));
+  }
 }
 
 // A word that may be a pointer: null, or an address of a process.
@@ -150,6 +208,7 @@ SizeGuesses guess_by_size(const JoinSources& from, const Snapshot& snapshot) {
     return {};
   }
   Candidates candidates = candidates_of(from.rows.model());
+  add_siblings(from, candidates);
   if (candidates.empty()) return {};
   const auto blocks = static_cast<std::uint32_t>(from.heap.blocks().size());
   heap::for_each_object(from.heap, from.order.listed(), 0, blocks, [&](heap::ObjectRef ref) {

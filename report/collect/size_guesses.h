@@ -11,8 +11,9 @@ namespace heapattach::snapshot {
 // By the usable size of an allocation: the struct that objects of this size probably are.
 using SizeGuesses = std::map<std::uint64_t, std::string>;
 
-// Guesses what malloc's objects without a type are: only one struct of the program, as its debug
-// information describes it, has an allocation of that size, and the objects' words fit it. Words
+// Guesses what malloc's objects without a type are: what nearly all objects of that size are whose
+// type references show; or the only struct of the program, as its debug information describes it,
+// that has an allocation of that size. In either case the objects' words must fit it. Words
 // where the struct has pointers must be null or addresses, other words must not lead to objects,
 // and most objects must have a pointer to an object that is large enough. So a struct without
 // pointers is never guessed: a text of the same size would fit as well.
