@@ -65,36 +65,48 @@ Candidates candidates_of(const types::TypeModel& model) {
 }
 
 // The rows of the objects of one size that have a type.
-struct Siblings {
-  std::uint64_t typed = 0;
-  std::map<TypeIndex, std::uint64_t> rows;
-  bool has_unknown = false;
+class Siblings {
+ public:
+  void add(TypeIndex row) {
+    if (Naming::is_unknown(row)) {
+      has_unknown_ = true;
+      return;
+    }
+    // Neighbours are often alike.
+    if (latest_ == nullptr || row != latest_row_) latest_ = &rows_[latest_row_ = row];
+    ++*latest_;
+    ++typed_;
+  }
 
+  [[nodiscard]] bool has_unknown() const { return has_unknown_; }
   // The row of nearly all of them.
   [[nodiscard]] std::optional<TypeIndex> usual_row() const {
     constexpr std::uint64_t kFewest = 10;
-    if (typed < kFewest) return std::nullopt;
-    for (const auto& [row, count] : rows) {
-      if (count >= typed - typed / 20) return row;
+    if (typed_ < kFewest) return std::nullopt;
+    for (const auto& [row, count] : rows_) {
+      if (count >= typed_ - typed_ / 20) return row;
     }
     return std::nullopt;
   }
+
+ private:
+  std::uint64_t typed_ = 0;
+  std::map<TypeIndex, std::uint64_t> rows_;
+  TypeIndex latest_row_ = kNoRow;
+  std::uint64_t* latest_ = nullptr;  // its count
+  bool has_unknown_ = false;
 };
 
 std::unordered_map<std::uint64_t, Siblings> siblings_of(const JoinSources& from) {
   std::unordered_map<std::uint64_t, Siblings> by_size;
+  std::uint64_t latest_bytes = 0;
+  Siblings* siblings = nullptr;
   const auto blocks = static_cast<std::uint32_t>(from.heap.blocks().size());
   heap::for_each_object(from.heap, from.order.listed(), 0, blocks, [&](heap::ObjectRef ref) {
     const std::uint64_t bytes = from.heap.blocks()[ref.block].object_bytes;
     if (!from.heap.is_chunk(ref.block) || bytes > kLargest) return;
-    Siblings& siblings = by_size[bytes];
-    const TypeIndex row = from.typing.row_of(ref);
-    if (Naming::is_unknown(row)) {
-      siblings.has_unknown = true;
-    } else {
-      ++siblings.typed;
-      ++siblings.rows[row];
-    }
+    if (siblings == nullptr || bytes != latest_bytes) siblings = &by_size[latest_bytes = bytes];
+    siblings->add(from.typing.row_of(ref));
   });
   return by_size;
 }
@@ -105,7 +117,7 @@ void add_siblings(const JoinSources& from, Candidates& candidates) {
   const types::TypeModel& model = from.rows.model();
   for (const auto& [size, siblings] : siblings_of(from)) {
     const auto row = siblings.usual_row();
-    if (!siblings.has_unknown || !row) continue;
+    if (!siblings.has_unknown() || !row) continue;
     const types::TypeRef ref = from.rows.type_of(*row);
     auto candidate = candidate_of(model, ref);
     candidates.erase(size);
