@@ -359,7 +359,7 @@ bool HeapCopy::has_buffer(const Slot& object) const {
 }
 
 bool HeapCopy::is_garbage(const HeapPage& page, std::uint32_t index) const {
-  if (!is_sweeping_ || !page.is_before_sweep) return false;
+  if (uncleared_ == Uncleared::Listed || !is_sweeping_ || !page.is_before_sweep) return false;
   const std::uint64_t number =
       (page.start.value % layout_->page_bytes + std::uint64_t{index} * page.slot_bytes) /
       kSlotBytes;

@@ -11,8 +11,8 @@
 #include "symbols/ruby/shapes.h"
 
 // Ruby's heap, copied from a process that is held and runs no code. No collection runs before the
-// copy, so it includes unreferenced objects, except those that the last collection found but has
-// not cleared yet.
+// copy, so it includes unreferenced objects. Those that the last collection found but has not
+// cleared yet can be left out.
 namespace heapattach::ruby {
 
 // A page of the heap: slots of equal size, each an object or free.
@@ -50,8 +50,13 @@ Result<std::uint64_t> count_pages(const Machine& machine, const MemoryReader& me
 
 class HeapCopy {
  public:
+  // What to do with objects that a collection has found but not cleared yet. Their buffers are
+  // still allocated.
+  enum class Uncleared : std::uint8_t { LeftOut, Listed };
+
   // `arena` has the room that bytes_for() requires.
-  explicit HeapCopy(Arena arena) : capture_(std::move(arena)) {}
+  explicit HeapCopy(Arena arena, Uncleared uncleared = Uncleared::LeftOut)
+      : capture_(std::move(arena)), uncleared_(uncleared) {}
   static std::size_t bytes_for(const Machine& machine, std::uint64_t pages);
 
   // Copies all pages, and reads the necessary parts of the objects' classes. Call it once, while
@@ -125,6 +130,7 @@ class HeapCopy {
   [[nodiscard]] std::uint64_t table_of(Value address, const Slot& slot) const;
 
   Capture capture_;
+  Uncleared uncleared_;
   const Layout* layout_ = nullptr;
   Shapes shapes_;
   std::vector<HeapPage> pages_;  // the pages of the list

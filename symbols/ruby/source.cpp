@@ -98,8 +98,8 @@ Result<void> Source::read(const heap::Copied& copied,
   outside_ = &copied.outside;
   const CopyFirst memory(copied.capture, copied.outside);
   const std::uint64_t pages = HA_TRY(count_pages(machine_, memory));
-  auto copy =
-      std::make_unique<HeapCopy>(HA_TRY(Arena::reserve(HeapCopy::bytes_for(machine_, pages), 0)));
+  auto copy = std::make_unique<HeapCopy>(
+      HA_TRY(Arena::reserve(HeapCopy::bytes_for(machine_, pages), 0)), HeapCopy::Uncleared::Listed);
   const auto read = copy->copy(machine_, memory, {kWorkers, copied.deadline.at});
   if (read) {
     copy_ = std::move(copy);
