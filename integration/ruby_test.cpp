@@ -289,6 +289,77 @@ TEST_CASE("Ruby objects are found by numbers, Symbols, members of Structs and ke
   CHECK(ruby.read_line(60s) == "100");
 }
 
+TEST_CASE("values that Ruby's dump does not have are compared, too") {
+  if (is_missing()) return;
+  const RubyProgram program("ruby_awkward.rb", "values");
+  const auto found = [&](const std::string& condition) {
+    const ToolRun run = run_tool({"--find", fmt::format("Pay[{}]", condition), "--values",
+                                  fmt::format("{}", program.pid())});
+    REQUIRE_MESSAGE(run.status == 0, run.errors);
+    return std::stoi(run.output);
+  };
+  constexpr const char* kLiteral = "\"https://api.example.com/v1/payments\"";
+  CHECK(found(fmt::format("@value == {}", kLiteral)) == 10);  // half of them share their bytes
+  CHECK(found(fmt::format("@value != {}", kLiteral)) == program.count("Pay") - 10);
+  CHECK(found("@value == nil") == 1);
+  CHECK(found("@value == \"größe\"") == 2);
+  CHECK(found("@value == \"in progress\"") == 2);
+  CHECK(found("@value == \"<\"") == 1);
+  CHECK(found("@value > 5") == 2);
+  CHECK(found("@value ~ \"fix z*\"") == 1);
+  CHECK(harm_done_to(program.pid()) == "");
+}
+
+TEST_CASE("garbage that Ruby has not cleared yet is not leaked") {
+  if (is_missing()) return;
+  const RubyProgram program("ruby_awkward.rb", "sweeping");
+  if (is_refused_outside(program.pid(), true)) return;
+  REQUIRE(program.count("sweeping") == 1);
+  const auto rows = rows_of(
+      run_tool({"leaks", "--heap", "both", "-f", "json", fmt::format("{}", program.pid())}), 0);
+  CHECK(count_in(rows, "(1016 bytes)") == 0);
+  CHECK(count_in(rows, "(text of String)") == 0);
+  CHECK(harm_done_to(program.pid()) == "");
+}
+
+TEST_CASE("objects of a Ruby process keep their names if a collection would move them") {
+  if (is_missing()) return;
+  const RubyProgram program("ruby_awkward.rb", "compacting");
+  const std::string pid = fmt::format("{}", program.pid());
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("heap.jsonl");
+  REQUIRE(run_tool({"-o", file, "--values", pid}).status == 0);
+  const auto found = [&](const std::string& expression) {
+    return std::stoi(run_tool({"--find", expression, file}).output);
+  };
+  CHECK(found("Alpha[@number >= 0 && @first_text ~ \"a*\"]") == program.count("Alpha"));
+  CHECK(found("Beta[@number <= 0 && @second_text ~ \"b*\"]") == program.count("Beta"));
+}
+
+TEST_CASE("what finalizers of a Ruby process make in its copy is not counted") {
+  if (is_missing()) return;
+  const RubyProgram program("ruby_awkward.rb", "finalizers");
+  const auto rows =
+      rows_of(run_tool({"--count", "-f", "json", fmt::format("{}", program.pid())}), 0);
+  CHECK(count_in(rows, "Pay") == program.count("Pay"));
+}
+
+TEST_CASE("a Ruby name with a byte that JSON forbids costs nothing but itself") {
+  if (is_missing()) return;
+  SUBCASE("of a variable") {
+    const RubyProgram program("ruby_awkward.rb", "names");
+    const ToolRun why = run_tool({"--graph", "Pay", fmt::format("{}", program.pid())});
+    CHECK(why.status == 0);
+    CHECK_MESSAGE(why.output.find("PAYS") != std::string::npos, why.output, why.errors);
+  }
+  SUBCASE("of a class, which Ruby's own dump has") {
+    const RubyProgram program("ruby_awkward.rb", "class");
+    if (is_refused_outside(program.pid(), true)) return;
+    const ToolRun count = run_tool({"--count", "-f", "json", fmt::format("{}", program.pid())});
+    CHECK(count_in(rows_of(count, 7), "Pay") == program.count("Pay"));
+  }
+}
+
 TEST_CASE("the heap of a Ruby process that hangs in a collection is read from outside") {
   if (is_missing()) return;
   for (const bool hangs : {false, true}) {

@@ -39,7 +39,7 @@ constexpr std::uint64_t kLeastBytes = std::uint64_t{256} << 20;
 // untraced, as a fiber: once that has ended, none of what it allocated is on a stack. The fiber is
 // a blocking one, because any other asks the program's scheduler before it writes. A line is bytes:
 // names may have different encodings, which do not fit together in one String.
-constexpr std::string_view kNamesCode = R"(
+constexpr std::string_view kCommonCode = R"(
   any_to_s = Kernel.instance_method(:to_s)
   address = lambda { |object| any_to_s.bind_call(object)[/0x(\h+)>\z/, 1] }
   is_immediate = lambda do |object|
@@ -55,10 +55,13 @@ constexpr std::string_view kNamesCode = R"(
     fiber.resume
     ObjectSpace.trace_object_allocations_start
   end
+  is_odd = lambda { |text| text.to_s.b.match?(/["\\\\\x00-\x1f]/n) }
+)";
+constexpr std::string_view kNamesCode = R"(
   names_of = Kernel.instance_method(:instance_variables)
   get = Kernel.instance_method(:instance_variable_get)
   name = lambda do |from, to, text|
-    next if is_immediate.(to)
+    next if is_immediate.(to) || is_odd.(text)
     file.write("{\"type\":\"CONST\",\"address\":\"0x#{from}\",\"class\":\"0x#{address.(to)}\"," +
                "\"name\":\"#{text}\"}\n")
   end
@@ -81,6 +84,7 @@ constexpr std::string_view kNamesCode = R"(
     next
   end
   lines = String.new
+  shown = Hash.new { |all, key| all[key] = is_odd.(key) ? "?" : key.to_s.b }
   name_variables = lambda do |one|
     case one
     when String, Array, Hash, Module, Proc, Struct, Regexp, MatchData, IO, Method then next
@@ -89,7 +93,7 @@ constexpr std::string_view kNamesCode = R"(
     keys.reject! { |key| is_immediate.(get.bind_call(one, key)) } unless keys.empty?
     next if keys.empty?
     from = any_to_s.bind_call(one).byteslice(-17, 16)
-    line = "{\"type\":\"IVARS\",\"address\":\"0x#{from}\",\"name\":\"#{keys.join(" ")}\"}\n"
+    line = "{\"type\":\"IVARS\",\"address\":\"0x#{from}\",\"name\":\"#{keys.map { |key| shown[key] }.join(" ")}\"}\n"
     lines << line.force_encoding(Encoding::BINARY)
     next if lines.bytesize < 100_000
     file.write(lines)
@@ -105,7 +109,7 @@ constexpr std::string_view kNamesCode = R"(
   file.write(lines)
   global_variables.each do |key|
     # To read $FILENAME opens a file.
-    next if key == :$FILENAME || !key.match?(/\A\$[[:alpha:]_][[:alnum:]_]*\z/)
+    next if key == :$FILENAME || is_odd.(key) || !key.match?(/\A\$[[:alpha:]_][[:alnum:]_]*\z/)
     value = TOPLEVEL_BINDING.eval(key.to_s)
     next if is_immediate.(value)
     file.write("{\"type\":\"GLOBAL\",\"class\":\"0x#{address.(value)}\",\"name\":\"#{key}\"}\n")
@@ -123,14 +127,16 @@ constexpr std::string_view kValuesCode = R"(
     when nil then "nil"
     when true then "true"
     when false then "false"
-    when Integer then value.bit_length < 256 ? value.to_s : nil
-    when Float then value.finite? ? value.to_s : nil
-    when Symbol then /\A[\w.:?!-]{1,200}\z/.match?(value.to_s) ? ":#{value}" : nil
+    when Integer then value.bit_length < 10_000 ? value.to_s : "<#{value.bit_length}_bits>"
+    when Float then value.to_s
+    when Symbol
+      /\A[A-Za-z0-9_.:?!-]{1,200}\z/.match?(value.to_s) ? ":#{value}" : ";#{value.to_s.unpack1("H*")}"
     end
   end
   fields = lambda do |one, pairs|
     from = address.(one)
     words = pairs.filter_map do |key, value|
+      next if is_odd.(key)
       text = word.(value)
       next "#{key}=#{text}" if text
       name.(from, value, key)
@@ -177,21 +183,56 @@ constexpr std::string_view kValuesCode = R"(
   untraced.(proc { ObjectSpace.each_object(BasicObject, &write_fields) })
 )";
 
+// Writes the beginnings of texts, which a dump lacks if Strings share their bytes or are not ASCII.
+// No method shows which Strings share, so all are written that are not too short for that. Only
+// plain letters are written as they are.
+constexpr std::string_view kTextsCode = R"(
+  bytesize = String.instance_method(:bytesize)
+  is_ascii = String.instance_method(:ascii_only?)
+  is_valid = String.instance_method(:valid_encoding?)
+  encoding = String.instance_method(:encoding)
+  byteslice = String.instance_method(:byteslice)
+  digits = String.instance_method(:unpack1)
+  write_text = lambda do |one|
+    is_plain = is_ascii.bind_call(one)
+    bytes = bytesize.bind_call(one)
+    next if is_plain && bytes < 24
+    next unless is_plain || (encoding.bind_call(one) == Encoding::UTF_8 && is_valid.bind_call(one))
+    part = byteslice.bind_call(one, 0, most_text)
+    is_plain &&= /\A[ !#-\[\]-~]*\z/.match?(part)
+    text = is_plain ? ":#{part}" : ";#{digits.bind_call(part, "H*")}"
+    file.write("{\"type\":\"TEXT\",\"address\":\"0x#{address.(one)}\",\"length\":#{bytes}," +
+               "\"name\":\"#{text}\"}\n")
+  rescue StandardError, ScriptError
+    next
+  end
+  untraced.(proc { ObjectSpace.each_object(String, &write_text) })
+)";
+
 // Until 3.0, the C library writes the dump, at the latest when `file` is closed, after Ruby's own
 // output. Ruby's own `require` takes no locks of rubygems, which another thread may hold. Nearly
 // all of our code is compiled while allocations are traced, so that its own parts are known to be
-// ours.
+// ours. No object may move, because lines name objects by their addresses.
 std::string dump_code(int descriptor, const DumpedOptions& options) {
-  const std::string_view names = options.with_edges ? kNamesCode : "";
-  const bool with_fields = options.with_edges && options.with_values;
+  std::string more(kCommonCode);
+  if (options.with_edges) more += kNamesCode;
+  if (options.with_edges && options.with_values) more += kValuesCode;
+  if (options.text_bytes != 0) {
+    constexpr std::size_t kMost = std::size_t{1} << 40;
+    more += fmt::format("  most_text = {}\n", std::min(options.text_bytes, kMost));
+    more += kTextsCode;
+  }
   return fmt::format(
       R"(TOPLEVEL_BINDING.eval('
 ->(code) do
+  GC.auto_compact = false if GC.respond_to?(:auto_compact=)
+  GC.stress = false
   unless ObjectSpace.respond_to?(:dump_all)
     own = Object.private_method_defined?(:gem_original_require) ? :gem_original_require : :require
     TOPLEVEL_BINDING.receiver.send(own, "objspace")
   end
   traced = ObjectSpace.allocation_sourcefile(Object.new)
+  {4}
   ObjectSpace.trace_object_allocations_start
   TOPLEVEL_BINDING.eval(code, "{0}", 1).call(traced)
 rescue Exception => error
@@ -202,7 +243,7 @@ end', "{0}", 1).call('
   last = IO.for_fd({2}, "wb")
   file = last.dup
   file.write("{{\"type\":\"TRACED\"}}\n") if traced
-{3}{4}
+{3}
   file.flush
   GC.start
   GC.disable
@@ -211,7 +252,8 @@ end', "{0}", 1).call('
   last.write("{{\"type\":\"END\"}}\n")
   last.close
 end'))",
-      kOwnFile, kNoLibrary, descriptor, names, with_fields ? kValuesCode : "");
+      kOwnFile, kNoLibrary, descriptor, more,
+      options.by_line ? "" : "ObjectSpace.trace_object_allocations_clear unless traced");
 }
 
 ruby::DumpOptions dump_options(const DumpedOptions& options) {
@@ -354,7 +396,8 @@ Result<snapshot::Snapshot> take_from(const RubyTarget& target, const DumpedOptio
   auto dumped = may_read ? take_by_copy_in_time(target, options) : take_by_copy(target, options);
   if (dumped) return dumped;
   const ErrorKind kind = dumped.error().kind;
-  if (kind != ErrorKind::Timeout && kind != ErrorKind::Impossible) return dumped;
+  constexpr ErrorKind kOfCopies[]{ErrorKind::Timeout, ErrorKind::Impossible, ErrorKind::Malformed};
+  if (std::ranges::find(kOfCopies, kind) == std::end(kOfCopies)) return dumped;
   if (!target.machine) {
     return nor_from_outside(std::move(dumped).error(), {ErrorKind::Unsupported, target.no_machine});
   }

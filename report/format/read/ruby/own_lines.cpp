@@ -183,20 +183,27 @@ class Namer {
   std::vector<OwnName> of_fields_;     // names of their edges
 };
 
-// Gives the fields' values to their objects.
+// The records in order of their addresses, moved out of the pieces.
+template <class Record>
+std::vector<Record> take_all(RubyPieces& pieces, std::vector<Record> RubyPiece::*records) {
+  std::vector<Record> all;
+  for (RubyPiece& piece : pieces.all) {
+    std::ranges::move(std::exchange(piece.*records, {}), std::back_inserter(all));
+  }
+  std::ranges::stable_sort(all, {}, &Record::address);
+  return all;
+}
+
+// Gives their texts to Strings, and the fields' values to their objects.
 class Valuer {
  public:
-  explicit Valuer(RubyPieces& pieces) : pieces_(pieces) {
-    for (RubyPiece& piece : pieces_.all) {
-      std::move(piece.own_values.begin(), piece.own_values.end(), std::back_inserter(values_));
-      piece.own_values = {};
-    }
-    std::stable_sort(values_.begin(), values_.end(),
-                     [](const OwnValues& a, const OwnValues& b) { return a.address < b.address; });
-  }
+  explicit Valuer(RubyPieces& pieces)
+      : pieces_(pieces),
+        values_(take_all(pieces, &RubyPiece::own_values)),
+        texts_(take_all(pieces, &RubyPiece::own_texts)) {}
 
   void run() {
-    if (values_.empty()) return;
+    if (values_.empty() && texts_.empty()) return;
     for (RubyPiece& piece : pieces_.all) {
       if (piece.tables != nullptr) add_values(piece, tables_of(pieces_, piece));
     }
@@ -207,8 +214,9 @@ class Valuer {
     const std::vector<Text> own = std::exchange(piece.texts, {});
     auto text = own.begin();
     for (std::uint32_t i = 0; i < piece.objects.size(); ++i) {
-      for (; text != own.end() && text->object == i; ++text) piece.texts.push_back(*text);
       const std::uint64_t address = piece.objects[i].address;
+      if (text == own.end() || text->object != i) add_text(piece, tables, i);
+      for (; text != own.end() && text->object == i; ++text) piece.texts.push_back(*text);
       auto values = std::lower_bound(
           values_.begin(), values_.end(), address,
           [](const OwnValues& one, std::uint64_t wanted) { return one.address < wanted; });
@@ -216,6 +224,19 @@ class Valuer {
         add_fields(piece, tables, i, values->text);
       }
     }
+  }
+
+  // For a String that has none in the dump.
+  void add_text(RubyPiece& piece, const Tables& tables, std::uint32_t object) const {
+    const std::uint64_t address = piece.objects[object].address;
+    const auto own = std::ranges::lower_bound(texts_, address, {}, &OwnText::address);
+    if (own == texts_.end() || own->address != address) return;
+    if (tables.kinds[tables.types[piece.objects[object].type].kind] != "STRING") return;
+    piece.texts.push_back({.object = object,
+                           .bytes = static_cast<std::uint32_t>(own->text.size()),
+                           .at = piece.text.size(),
+                           .is_cut = own->is_cut});
+    piece.text += own->text;
   }
 
   static void add_fields(RubyPiece& piece,
@@ -231,31 +252,37 @@ class Valuer {
     }
   }
 
+  // A number, also one with too many digits to be written, or a constant.
+  static bool is_plain(std::string_view value) {
+    constexpr std::string_view kOthers[]{"nil", "true", "false", "Infinity", "-Infinity", "NaN"};
+    const char* const end = value.data() + value.size();
+    return std::ranges::find(kOthers, value) != std::end(kOthers) ||
+           end_of_number(value.data(), end) == end ||
+           (value.starts_with('<') && value.ends_with("_bits>"));
+  }
+
   // The process may have written anything.
   static void add_field(RubyPiece& piece,
                         std::uint16_t key,
                         std::uint32_t object,
                         std::string_view value) {
-    const bool is_symbol = value.starts_with(':');
-    const bool is_nil = value == "nil";
-    const bool is_number =
-        end_of_number(value.data(), value.data() + value.size()) == value.data() + value.size();
-    const bool is_good = is_symbol || is_nil || is_number || value == "true" || value == "false";
-    if (key == PackedEdge::kReference || !is_good) return;
-    if (is_symbol) value.remove_prefix(1);
-    if (is_nil) value = {};
+    const bool is_symbol = value.starts_with(':') || value.starts_with(';');
+    if (key == PackedEdge::kReference || !(is_symbol || is_plain(value))) return;
+    std::string shown = is_symbol ? own_text(value) : std::string(value);
+    if (value == "nil") shown.clear();
     Text text;
     text.object = object;
-    text.bytes = static_cast<std::uint32_t>(value.size());
+    text.bytes = static_cast<std::uint32_t>(shown.size());
     text.at = piece.text.size();
     text.is_plain = !is_symbol;
     text.key = key;
-    piece.text += value;
+    piece.text += shown;
     piece.texts.push_back(text);
   }
 
   RubyPieces& pieces_;
-  std::vector<OwnValues> values_;
+  std::vector<OwnValues> values_;  // by address
+  std::vector<OwnText> texts_;     // as well
 };
 
 }  // namespace

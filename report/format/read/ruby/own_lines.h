@@ -14,6 +14,9 @@ namespace heapattach::ruby {
 //   may not be references.
 // - GLOBAL: `class` is the value of the global variable `name`.
 // - VALUES: `name` lists fields of `address` with their values: "@hits=3 @state=:open @owner=nil".
+//   A Symbol with other letters is in hexadecimal digits: "@state=;696e20757365".
+// - TEXT: `name` is the beginning of the text of `address`, after ":", or in hexadecimal digits
+//   after ";". The whole text has `length` bytes.
 //
 // Applies them to the dump. Call it before the pieces are joined. It consumes these lines.
 void apply_own_lines(RubyPieces& pieces);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/arch/addresses.h"
 #include "report/format/read/read_blocks.h"
 #include "report/format/read/ruby/heap_dump.h"
 #include "report/format/read/ruby/line.h"
@@ -24,6 +25,11 @@ constexpr std::uint64_t kSlotBytes = 40;  // of every object before Ruby 3.2
 std::string decoded(std::string_view raw) {
   std::string text;
   return decode_escapes(raw, text).empty() ? text : std::string(raw);
+}
+
+int digit(char letter) {
+  const auto at = std::string_view("0123456789abcdef").find(letter);
+  return at == std::string_view::npos ? 0 : static_cast<int>(at);
 }
 
 bool is_blank(std::string_view line) {
@@ -88,15 +94,23 @@ class BlockReader {
     return is_ours() ? std::string() : add_object();
   }
 
-  // Whether our code in the copy made the object.
+  // Whether the object was made in the copy, by our code or by finalizers of the program. If the
+  // program did not trace its allocations, no other object has a place where it was made.
   [[nodiscard]] bool is_ours() const {
     if (!options_.own_file.empty() && line_.file == options_.own_file) return true;
+    if (options_.has_own_table && !options_.by_line && !line_.file.empty()) return true;
     return options_.has_own_table && line_.detail == "ObjectTracing/allocation_info_tracer";
   }
 
   bool read_own_name() {
     if (line_.type == "VALUES") {
       piece_.own_values.push_back({line_.address, decoded(line_.name)});
+      return true;
+    }
+    if (line_.type == "TEXT") {
+      std::string text = own_text(line_.name);
+      const bool is_cut = line_.length > text.size();
+      piece_.own_texts.push_back({line_.address, std::move(text), is_cut});
       return true;
     }
     const bool is_of_one = line_.type == "CONST" || line_.type == "GLOBAL";
@@ -133,6 +147,7 @@ class BlockReader {
     object.address = line_.address & ((std::uint64_t{1} << 48) - 1);
     object.is_reachable = 1;
     object.type = tables_.type(identity);
+    if (line_.memsize >= kUsualAddressEnd) return "an impossible size";
     const std::uint64_t size = line_.memsize != 0 ? line_.memsize : line_.slot_size;
     object.size_class = tables_.sizes.size_class(size != 0 ? size : kSlotBytes);
     if (options_.text_bytes != 0 && line_.has_value &&
@@ -175,6 +190,17 @@ class BlockReader {
 };
 
 }  // namespace
+
+std::string own_text(std::string_view written) {
+  if (!written.starts_with(';'))
+    return std::string(written.substr(std::min<std::size_t>(written.size(), 1)));
+  written.remove_prefix(1);
+  std::string text;
+  for (std::size_t i = 0; i + 1 < written.size(); i += 2) {
+    text += static_cast<char>(digit(written[i]) * 16 + digit(written[i + 1]));
+  }
+  return text;
+}
 
 std::size_t Tables::Hash::operator()(const Identity& identity) const {
   std::uint64_t hash = identity.of_class * 0x9e3779b97f4a7c15;

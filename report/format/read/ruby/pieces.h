@@ -101,6 +101,13 @@ struct OwnValues {
   std::string text;
 };
 
+// The text of a String, written by our own code in a copy.
+struct OwnText {
+  std::uint64_t address = 0;
+  std::string text;
+  bool is_cut = false;  // the rest was dropped
+};
+
 struct Text {
   std::uint32_t object = 0;  // of the piece
   std::uint32_t bytes = 0;
@@ -129,6 +136,7 @@ struct RubyPiece {
   std::vector<RootRecord> roots;
   std::vector<OwnName> own_names;
   std::vector<OwnValues> own_values;
+  std::vector<OwnText> own_texts;
   std::uint64_t free_slots = 0;
   std::optional<read::Wrong> wrong;
 
@@ -136,6 +144,9 @@ struct RubyPiece {
   // Adds a text, of at most this many bytes, for the object that is added next.
   void add_text(std::string_view bytes, std::size_t most = std::string::npos);
 };
+
+// A text as our own code writes it: ":" and the text, or ";" and its bytes in hexadecimal digits.
+[[nodiscard]] std::string own_text(std::string_view written);
 
 struct RubyPieces {
   std::vector<RubyPiece> all;
