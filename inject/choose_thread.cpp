@@ -32,7 +32,7 @@ Filters filters_of(RemoteControl& control,
                    FilterVerdicts& verdicts) {
   if (status.seccomp_mode == SECCOMP_MODE_DISABLED) return Filters::None;
   if (status.seccomp_mode == SECCOMP_MODE_STRICT) return Filters::MayHarm;
-  // Other threads will hardly have better ones.
+  // Other threads will hardly have better filters.
   if (verdicts.harmed_threads() >= kMostLookedAt) return Filters::MayHarm;
   const auto filters = control.filters(tid);
   return filters ? verdicts.judge(*filters) : Filters::Unknown;
@@ -65,7 +65,7 @@ Result<Candidate> look_at(RemoteControl& control,
   seen.is_dispatched = HA_TRY(control.call_dispatch(tid)) == CallDispatch::On;
   seen.has_stack = has_stack(map, stack_pointer(seen.registers));
   seen.has_wide_vectors = HA_TRY(control.has_wide_vectors(tid));
-  // Also if the kernel has already moved it back to the call's instruction.
+  // True also if the kernel has already moved the thread back to the call's instruction.
   seen.is_after_syscall =
       is_after_syscall(control.memory(), registers_of(seen.registers).instruction_pointer);
   const auto configuration = HA_TRY(control.rseq(tid));

@@ -25,7 +25,7 @@ namespace {
 // How long a clone sleeps between its birth, which the freeze's tracing thread sees, and the moment
 // when we take hold of it. After that it exits by itself.
 constexpr std::uint64_t kSleepSeconds = 3;
-// Nothing interrupts the disposal of a clone for this long, whatever the deadline.
+// The disposal of a clone may take this long, whatever the deadline.
 constexpr std::chrono::seconds kCleaning{30};
 
 constexpr const char* kInstead = "--snapshot freeze";
@@ -33,7 +33,7 @@ constexpr const char* kInstead = "--snapshot freeze";
 Error explain_refusal(std::int64_t failure) {
   const int number = static_cast<int>(-failure);
   Error error = os_error("clone in the target", number);
-  // Not Denied or Gone, whatever the errno: it is the target that was refused something.
+  // Neither Denied nor Gone, whatever the errno: the target was refused something, not we.
   error.kind = ErrorKind::Impossible;
   if (number == EAGAIN) {
     error.reason += " (a limit on processes: RLIMIT_NPROC, pids.max or kernel.threads-max)";
@@ -134,7 +134,7 @@ Result<Newborn> give_birth(const Plan& plan, const FrozenView& view, RemoteContr
   control.kill(made.born);
   Error error = std::move(process).error();
   if (error.kind != ErrorKind::Gone) return error;
-  // It is not the target that has gone.
+  // The copy has gone, not the target.
   return Error{ErrorKind::Impossible,
                fmt::format("the clone, process {}, was killed as soon as it was made", made.born)};
 }
@@ -174,7 +174,7 @@ class CloneMaker {
     if (held) return clone;
     has_ended_early_ = held.error().kind == ErrorKind::Gone && target.is_alive();
     Error error = std::move(held).error();
-    // It is not the target that has gone.
+    // The copy has gone, not the target.
     if (has_ended_early_) error.kind = ErrorKind::Impossible;
     return error;
   }

@@ -51,7 +51,7 @@ struct ClonePipe {
 // and interpreters look for their data between the known start of the stack and the stack pointer,
 // so they would crash on another stack.
 //
-// They can still read files.
+// The functions can still read files.
 class CloneCalls {
  public:
   // `clone` must outlive the result, and cannot be used for anything else. Unsupported if it cannot

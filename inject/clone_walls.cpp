@@ -154,7 +154,7 @@ class Closing {
     return reopen_if_regular(HA_TRY(own_.process().open_file(name, O_PATH)), name);
   }
 
-  // True if the clone now has its own copy.
+  // Returns whether the clone now has its own copy.
   bool replace(const Mapping& mapping, FilePassage& passage) {
     const auto file = file_of(mapping);
     if (!file) return false;

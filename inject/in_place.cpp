@@ -82,7 +82,7 @@ class InPlace {
   }
 
  private:
-  // Another tool's bytes there may be some thread's way back.
+  // Checks that the padding is empty: another tool's bytes there may be the way back of a thread.
   Result<void> check_padding() const {
     std::vector<std::byte> there(image_.size());
     HA_TRY(control_.memory().read(thread_.stub, there));
@@ -218,7 +218,7 @@ class InPlace {
     return {};
   }
 
-  // The thread is at the entry of the call after the function. Brings it back, as in injection.cpp.
+  // Brings a thread back that is at the entry of the call after the function, as in injection.cpp.
   Result<void> come_past_call() {
     is_blocked_ = true;
     HA_TRY(control_.set_signal_mask(thread_.tid, kAllSignals));
@@ -226,7 +226,8 @@ class InPlace {
     return stop_here();
   }
 
-  // The thread continues in the function, so the stub stays; or it returns at the last moment.
+  // Lets the thread continue in the function, so the stub stays, unless it returns at the last
+  // moment.
   Result<void> leave_alone() {
     const auto deadline = Clock::now() + kToStop;
     for (;;) {
@@ -256,7 +257,7 @@ class InPlace {
     return stop;
   }
 
-  // Undoes everything, last things first. Does not touch a thread that is still in the function or
+  // Undoes everything in reverse order. Does not touch a thread that is still in the function or
   // the stub, or out of reach: such a thread has its own way back.
   Result<void> put_back() {
     if (is_running_) return {};

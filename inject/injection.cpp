@@ -80,7 +80,7 @@ class Injection {
   [[nodiscard]] pid_t born() const { return result_.born; }
 
  private:
-  // Another tool's bytes there may be some thread's way back.
+  // Checks that the padding is empty: another tool's bytes there may be the way back of a thread.
   Result<void> check_padding() const {
     std::vector<std::byte> there(image_.size());
     HA_TRY(control_.memory().read(thread_.stub, there));
@@ -170,7 +170,7 @@ class Injection {
     return instruction_pointer(at) == thread_.stub + entry + call_instruction().size();
   }
 
-  // Undoes everything, last things first. A thread that is out of reach, or in the middle of the
+  // Undoes everything in reverse order. A thread that is out of reach, or in the middle of the
   // stub, keeps its own way back: in the middle of a call, the kernel would still write the call's
   // result over the registers that we set.
   Result<void> put_back() {

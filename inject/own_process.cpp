@@ -81,7 +81,7 @@ Result<int> wait_for(pid_t thread, Clock::time_point deadline) {
   return Error{ErrorKind::Timeout, fmt::format("the clone {} did not stop", thread)};
 }
 
-// Not Gone: the target has not ended.
+// The error is not Gone, because the target has not ended.
 Error has_died(int status) {
   return {ErrorKind::Impossible,
           fmt::format("the clone {}, by another process or for lack of memory; the target keeps "
@@ -89,8 +89,9 @@ Error has_died(int status) {
                       describe_end(status))};
 }
 
-// The clone's end, if that is why a step failed. The clone's first thread was stopped then. A
-// stopped thread shows its registers to its tracer only until it is killed, even before it is dead.
+// Returns how the clone ended, if that is why a step failed. The clone's first thread was stopped
+// then. A stopped thread shows its registers to its tracer only until it is killed, even before it
+// is dead.
 Error explain_failure(Error error, pid_t clone) {
   if (OwnProcess::registers(clone)) return error;
   const auto status = wait_for(clone, Clock::now() + kPatience);

@@ -38,8 +38,7 @@ bool is_header(const Elf64_Ehdr& header) {
          header.e_phnum <= kMostSegments;
 }
 
-// The end of the segment that is mapped as `code`: after its last byte, at most at the end of the
-// mapping.
+// The end of the segment that is mapped as `code`, at most the end of the mapping.
 std::optional<RemoteAddr> end_of_code(const Mapping& first,
                                       const Mapping& code,
                                       const MemoryReader& memory) {
@@ -50,7 +49,7 @@ std::optional<RemoteAddr> end_of_code(const Mapping& first,
   if (!memory.read(table, std::as_writable_bytes(std::span(segments)))) return std::nullopt;
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
-    // By file offset, which does not depend on the load address.
+    // Compare file offsets, which do not depend on the load address.
     const std::uint64_t begin = segment.p_offset;
     const std::uint64_t bytes = std::max(segment.p_filesz, segment.p_memsz);
     const std::uint64_t mapped_end = code.file_offset + code.range.bytes;

@@ -10,7 +10,7 @@
 
 namespace heapattach {
 
-// The reason why cloning `process` would fail, as far as is visible while the process runs: too
+// The reason why cloning `process` would fail, as far as it shows while the process runs: too
 // little memory, a filter on all threads, no room for the instructions. Nothing if a clone should
 // succeed without stopping the process for longer than `longest`.
 std::optional<std::string> clone_obstacle(const Process& process,

@@ -115,7 +115,7 @@ Result<void> fix_size(const Fd& memory, std::uint64_t bytes) {
   if (fcntl(memory.get(), F_ADD_SEALS, kSeals) != 0) {
     return errno == EPERM ? changed : os_error("F_ADD_SEALS", errno);
   }
-  // Another process could change the size until the memory was sealed.
+  // Check again: another process could change the size until the memory was sealed.
   const int after = fcntl(memory.get(), F_GET_SEALS);
   const struct stat status = HA_TRY(status_of(memory));
   const bool is_fixed =

@@ -24,8 +24,9 @@ constexpr long kProcessMrelease = 448;
 constexpr long kProcessMrelease = SYS_process_mrelease;
 #endif
 
-// A busy machine is where the watch matters most. Real-time priority, where we may: niceness counts
-// only among the processes of our own session. It works for a few microseconds at a time.
+// The watch matters most on a busy machine, so it gets real-time priority if we may set that:
+// niceness counts only among the processes of our own session. It works for a few microseconds at a
+// time.
 void be_urgent() noexcept {
   sched_param priority{};
   priority.sched_priority = sched_get_priority_min(SCHED_FIFO);

@@ -66,9 +66,10 @@ RawRegisters way_back(const RawRegisters& at_stop, const std::optional<RawRegist
 }
 
 // On aarch64, the decision about the interrupted call is lost with the stop in which the thread was
-// found: it is made here, as if there were no signal. A signal whose handler was to end the call
-// with EINTR, and that comes during the freeze, does not end a call that the kernel would restart
-// without it. The rest of a wait ends: rt_sigreturn makes the kernel forget it.
+// found: it is made here, as if there were no signal. So a signal that comes during the freeze, and
+// whose handler should end the call with EINTR, does not end a call that the kernel restarts
+// otherwise. But a wait for the rest of its time ends: rt_sigreturn makes the kernel forget that
+// rest.
 RawRegisters after_borrowing(const RawRegisters& found) {
   return kKernelKeepsCall ? found : way_back(found, std::nullopt);
 }

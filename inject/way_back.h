@@ -41,8 +41,8 @@ enum class CallState : std::uint8_t {
 [[nodiscard]] RawRegisters way_back(const RawRegisters& at_stop,
                                     const std::optional<RawRegisters>& rewound);
 
-// The registers with which a thread continues that was borrowed for another call and is in a stop
-// again.
+// The registers with which a thread continues after it was borrowed for another call, once it is in
+// a stop again.
 [[nodiscard]] RawRegisters after_borrowing(const RawRegisters& found);
 
 }  // namespace heapattach

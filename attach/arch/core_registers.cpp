@@ -22,7 +22,8 @@ constexpr std::size_t kWordsOfAarch64 = 34;
 constexpr std::size_t kMostWords = kWordsOfAarch64;
 using Words = std::array<std::uint64_t, kMostWords>;
 
-// The kernel's results for calls that it will enter again, and the one of those that it gives up.
+// Whether a result is that of an interrupted call: the kernel will enter the call again, or gives
+// it up with EINTR.
 bool is_thrown_out(std::uint64_t result) {
   constexpr std::array<std::int64_t, 5> kResults{-512, -513, -514, -516, -EINTR};
   return std::find(kResults.begin(), kResults.end(), static_cast<std::int64_t>(result)) !=
@@ -45,7 +46,7 @@ Registers of_x86_64(const Words& words) {
   return found;
 }
 
-// Another note has the thread pointer.
+// The thread pointer is missing: another note has it.
 Registers of_aarch64(const Words& words) {
   constexpr std::size_t kStackPointer = 31;
   constexpr std::size_t kInstructionPointer = 32;

@@ -10,7 +10,8 @@ namespace heapattach {
 // for x86-64).
 inline constexpr std::uint64_t kRedZoneBytes = 128;
 
-// The same for any processor (e_machine). Signals may overwrite what is there on aarch64 (AAPCS64).
+// The size of the red zone on any processor (e_machine). aarch64 has none: signals may overwrite
+// memory below the stack pointer (AAPCS64).
 [[nodiscard]] constexpr std::uint64_t red_zone_bytes(std::uint16_t machine) {
   return machine == EM_AARCH64 ? 0 : kRedZoneBytes;
 }

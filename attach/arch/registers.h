@@ -66,8 +66,8 @@ enum class Interruption : std::uint8_t {
   Fails,     // the thread is after it, and EINTR has replaced the first argument
 };
 
-// The general registers in the kernel's own layout, and what belongs to no register set, or is
-// lost.
+// The general registers in the kernel's own layout, and facts that no register set has, or that the
+// stop loses.
 struct RawRegisters {
   user_regs_struct general{};        // x0 to x30, sp, pc, pstate
   std::uint64_t thread_pointer = 0;  // tpidr_el0

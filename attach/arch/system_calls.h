@@ -17,7 +17,7 @@
 namespace heapattach {
 
 // The kernel's own results for calls that it will enter again (include/linux/errno.h). Programs
-// never see them.
+// never see these results.
 inline constexpr std::int64_t kRestartSys = -512;
 inline constexpr std::int64_t kRestartNoIntr = -513;
 inline constexpr std::int64_t kRestartNoHand = -514;
@@ -45,15 +45,16 @@ inline constexpr std::size_t kCodeBeforeCall = 40;
 // Makes the kernel treat the thread as being in no call: it restarts nothing and changes no
 // register. At the entry of a call, it skips the call.
 void leave_call(RawRegisters& registers);
-// At the entry: the program sees `result` instead of the call's.
+// For a thread at the entry of a call: the program sees `result` instead of the call's own result.
 void refuse_call(RawRegisters& registers, std::int64_t result);
-// At the entry: another call with the same arguments.
+// For a thread at the entry of a call: makes another call with the same arguments.
 void replace_call(RawRegisters& registers, long number);
 void set_call_argument(RawRegisters& registers, unsigned number, std::uint64_t value);
 // For a thread after a call instruction: runs the instruction again, for call `number` and with the
 // arguments in the registers.
 void call_again(RawRegisters& registers, long number);
-// For a thread before a call instruction: its number and arguments; those not given are 0.
+// For a thread before a call instruction: sets the call's number and arguments. Arguments that are
+// not given are 0.
 void set_call(RawRegisters& registers, long number, std::span<const std::uint64_t> arguments);
 
 #ifdef __x86_64__

@@ -5,8 +5,8 @@
 #include "attach/arch/system_calls.h"
 
 // x8 has a call's number, x0 to x5 its arguments, and x0 its result. `svc` has four bytes, and pc
-// is after it during the call. A stop inside of a call loses the number and, if the call fails, the
-// first argument: interrupted_calls.h.
+// is after it during the call. A stop inside a call loses the number and, if the call fails, the
+// first argument (interrupted_calls.h).
 
 namespace heapattach {
 
@@ -15,7 +15,7 @@ namespace {
 constexpr unsigned kNumberRegister = 8;
 constexpr std::array kSvc{std::byte{0x01}, std::byte{0x00}, std::byte{0x00}, std::byte{0xd4}};
 
-// A stop at a call writes to x7 whether it is at the entry or at the exit.
+// At a stop for a call, the kernel shows in x7 whether that is the entry or the exit.
 constexpr unsigned kDirectionRegister = 7;
 
 // Whether an interrupted call waits for the rest of its time when the kernel makes it again, as
@@ -54,7 +54,7 @@ std::array<std::uint64_t, 6> call_arguments(const Registers& at) {
   return arguments;
 }
 
-// The kernel has replaced the result of a call that it will make again by the first argument.
+// The kernel has replaced the result of a call that it will make again with the first argument.
 std::int64_t call_result(const RawRegisters& at) {
   if (at.interruption == Interruption::Restarts) {
     return goes_on_with_rest(at) ? kRestartBlock : kRestartSys;

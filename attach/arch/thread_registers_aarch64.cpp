@@ -11,7 +11,7 @@ namespace heapattach {
 
 namespace {
 
-// One register set of the kernel (arch/arm64/kernel/ptrace.c); the number of bytes that it has.
+// Reads one register set of the kernel (arch/arm64/kernel/ptrace.c). Returns its size in bytes.
 template <typename Value>
 Result<std::size_t> read_set(pid_t tid, unsigned set, Value& value) {
   iovec area{&value, sizeof value};

@@ -19,7 +19,7 @@ inline constexpr std::size_t kMostXsaveBytes = 2688;  // up to ZMM31
 // v0 to v31 of aarch64, from NT_FPREGSET.
 [[nodiscard]] std::vector<std::uint64_t> words_of_fpsimd(std::span<const std::byte> saved);
 
-// z0 to z31 of aarch64, which include them, from NT_ARM_SVE or, in streaming mode, NT_ARM_SSVE
+// z0 to z31 of aarch64, which include v0 to v31, from NT_ARM_SVE or, in streaming mode, NT_ARM_SSVE
 // (Documentation/arch/arm64/sve.rst and sme.rst).
 [[nodiscard]] std::vector<std::uint64_t> words_of_sve(std::span<const std::byte> saved);
 inline constexpr std::size_t kSveHeaderBytes = 16;  // struct user_sve_header

@@ -34,7 +34,7 @@ Result<CallFrame> make_call_frame(const RawRegisters& found,
   const std::uint64_t texts = align_down(stack_pointer(found).value - text_bytes, kStackAlignment);
   const std::size_t on_stack =
       arguments.size() > kArgumentRegisters ? arguments.size() - kArgumentRegisters : 0;
-  // At the call instruction the stack is aligned; on x86-64 it pushes the return address.
+  // The stack must be aligned at the call instruction, which pushes the return address on x86-64.
   const std::uint64_t at =
       align_down(texts - on_stack * kWordBytes, kStackAlignment) - kReturnBytes;
 

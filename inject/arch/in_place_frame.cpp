@@ -28,7 +28,7 @@ Result<InPlaceFrame> make_in_place_frame(const RawRegisters& found,
   const CallFrame call = HA_TRY(make_call_frame(below, function.function, function.arguments));
 
   InPlaceFrame frame;
-  // Where the return address belongs on the stack, the stub pushes it.
+  // On processors where the return address belongs on the stack, the stub pushes it.
   frame.at = call.stack_after();
   frame.bytes.resize(end - frame.at.value);
   const auto put = [&](std::uint64_t address, const void* bytes, std::size_t count) {

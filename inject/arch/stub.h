@@ -75,8 +75,8 @@ inline constexpr std::uint64_t kStackBytes = 128 + 64;
 inline constexpr std::uint64_t kStackBytes = 16;
 #endif
 
-// The address after an instruction that a clone, which sleeps in the stub and was found with these
-// registers, can make other calls with.
+// The address after an instruction with which a clone can make other calls. The clone sleeps in the
+// stub, and was found with these registers.
 Result<RemoteAddr> place_for_calls(const RawRegisters& found, const MemoryReader& memory);
 
 // The registers that a thread needs to enter the stub and make system call `number`.

@@ -13,11 +13,10 @@
 //
 // - No instruction loads pc from memory, and a jump through a register would leave that register
 //   changed. So the way back ends in a direct jump, which reaches 128 MiB: a thread is borrowed
-//   only with a stub that is so near. rt_sigreturn would reach everywhere, but makes the kernel
-//   forget the rest of an interrupted wait.
-// - A thread enters the stub by a return of the kernel's, with the branch type of its state
-//   cleared, and all jumps in it are direct, so it needs no landing pads (BTI). Its code signs no
-//   pointer.
+//   only if a stub can be within that distance. rt_sigreturn would reach everywhere, but makes the
+//   kernel forget the rest of an interrupted wait.
+// - The kernel returns into the stub with the branch type of the thread's state cleared, and all
+//   jumps in the stub are direct, so it needs no landing pads (BTI). Its code signs no pointer.
 // - The kernel writes the code for us (/proc/PID/mem). It cleans the data cache and invalidates the
 //   instruction cache for what it wrote, on all processors (flush_ptrace_access), and the thread's
 //   return from the kernel synchronises its own pipeline. So it sees the new instructions.
@@ -155,7 +154,8 @@ heapattach_stub_end:
   .popsection
 )");
 
-// Hidden, because a linker finds no local label by way of the table of addresses.
+// Hidden instead of local: the compiler may take the address from a table, for which the linker
+// needs a symbol.
 #pragma GCC visibility push(hidden)
 extern "C" const std::byte heapattach_stub_jump[];
 #pragma GCC visibility pop
@@ -211,7 +211,8 @@ std::uint64_t Stub::function_result(const RawRegisters& at) {
   return at.general.regs[20];
 }
 
-// Not the instruction of its sleep: a thread that continues there would make restart_syscall.
+// It must not be the instruction of the sleep: a thread that continues there would make
+// restart_syscall.
 Result<RemoteAddr> place_for_calls(const RawRegisters& found, const MemoryReader& memory) {
   std::array<std::byte, 8 * kInstructionBytes> code{};
   const RemoteAddr from = instruction_pointer(found) + kInstructionBytes;

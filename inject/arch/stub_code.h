@@ -8,7 +8,8 @@
 
 #include "attach/arch/registers.h"
 
-// The stub as the assembler has made it, and what is done to its copies for each processor.
+// The stub as the assembler has made it, and the changes to its copies that depend on the
+// processor.
 
 // Hidden, as the assembler declares them, so that they are addressed directly.
 #pragma GCC visibility push(hidden)
@@ -25,7 +26,7 @@ extern const std::byte heapattach_stub_end[];
 
 namespace heapattach {
 
-// The last words that the code loads. Those of words_to_load() are before them.
+// The last words that the code loads, after those of words_to_load().
 struct StubWords {
   std::uint64_t stack = 0;
   std::uint64_t goal = 0;
@@ -37,10 +38,10 @@ struct StubWords {
 // The flags and the general registers with which a thread goes back, in the order of the code.
 [[nodiscard]] std::vector<std::uint64_t> words_to_load(const RawRegisters& way_back);
 
-// Makes the last jump of the code in a stub, which will be at `at`, lead to `goal`.
+// Makes the last jump of a stub that will be at `at` a jump to `goal`.
 void aim(std::span<std::byte> stub, RemoteAddr at, RemoteAddr goal);
 
-// Whether the bytes, as many as the code has, are the code, wherever its last jump leads.
+// Whether the bytes, as many as the code has, are the code, wherever its last jump goes.
 [[nodiscard]] bool is_stub_code(std::span<const std::byte> bytes);
 
 }  // namespace heapattach

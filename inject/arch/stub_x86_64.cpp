@@ -144,7 +144,7 @@ std::vector<std::uint64_t> words_to_load(const RawRegisters& way_back) {
           r.r8,          r.r9,     r.r10, r.r11, r.r12, r.r13, r.r14, r.r15};
 }
 
-// The code loads its goal.
+// The jump needs no change: the code loads its goal.
 void aim(std::span<std::byte> /*stub*/, RemoteAddr /*at*/, RemoteAddr /*goal*/) {}
 
 bool is_stub_code(std::span<const std::byte> bytes) {

@@ -16,8 +16,7 @@ constexpr std::uint64_t kLowest = 0x20000;
 constexpr std::uint64_t kHighest = kUsualAddressEnd / 2 - (std::uint64_t{1} << 32);
 constexpr std::uint64_t kGuard = std::uint64_t{64} << 10;
 
-// The room at the upper end of the gap up to `upper`, which is not next to memory that grows
-// upwards.
+// The room at the upper end of a gap, within `allowed`, and not next to the memory around the gap.
 std::optional<std::uint64_t> room_below(std::uint64_t gap_begin,
                                         std::uint64_t gap_end,
                                         std::uint64_t bytes,

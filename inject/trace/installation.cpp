@@ -41,8 +41,8 @@
 //   the ring is mapped            the same; twice in a row, the second time over its own end
 //   the descriptor is closed      the same
 //   the ring gets its pages       the same: faults in its first lap would cost more than samples
-//   nothing is in the way         no thread stands or will return into the bytes that change, and
-//                                 these bytes are those of the file. Nothing is changed yet
+//   nothing is in the way         no thread is in the bytes that change, or will return into them,
+//                                 and the bytes are those of the file. Nothing is changed yet
 //   the handler is set            it calls the program's own, and does nothing else while off
 //   each entry becomes a jump     to a hook that jumps on to the entry's first instructions while
 //                                 off. Five bytes within one page, in one write: the kernel is not
@@ -254,7 +254,7 @@ class Installer {
   Result<void> populate_some(const FrozenView& view) {
     InTarget target = HA_TRY(InTarget::borrow(control_, target_, map_, view));
     const std::uint64_t bytes = std::min(kPopulatedAtOnce, plan_.ring().end() - next_);
-    // On a kernel that cannot do this, the ring's first lap is slower.
+    // On a kernel without this call, the ring's first lap is slower.
     is_old_kernel_ = !target.call("madvise(MADV_POPULATE_WRITE) in the target", SYS_madvise,
                                   {next_.value, bytes, kPopulateWrite});
     return {};
@@ -293,7 +293,7 @@ class Installer {
     return impossible("a thread is at, or will return to, the first instructions of an entry");
   }
 
-  // From the first of the entries to the last.
+  // The memory from the first of the entries to the last.
   [[nodiscard]] Range spanned() const {
     const auto [first, last] = std::ranges::minmax_element(
         plan_.jumps, {}, [](const PlannedJump& jump) { return jump.at; });
@@ -346,7 +346,7 @@ class Installer {
   Plan plan_;
   std::optional<Fd> file_;  // the shared memory
   int number_ = -1;         // of the target's descriptor of it
-  RemoteAddr next_;         // of the ring, without pages so far
+  RemoteAddr next_;         // the part of the ring from here on has no pages yet
   bool is_in_the_way_ = false;
   bool is_old_kernel_ = false;
 };

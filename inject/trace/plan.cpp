@@ -24,8 +24,8 @@ namespace {
 
 constexpr const char* kAdvice = "--count and --watch, which do not change the code of the process";
 
-// An instruction of the collector that only returns, after what is changed for the trace; 0 if
-// there is none.
+// An instruction of the collector that only returns, and that the trace does not change; 0 if there
+// is none.
 RemoteAddr return_instruction(const Hooks& hooks) {
   constexpr std::ptrdiff_t kUnchanged = 64;
   for (const Entry& entry : hooks.allocations) {
@@ -64,7 +64,8 @@ class Planner {
     plan_.head.ring_bytes = ring_bytes;
     plan_.head.tool = static_cast<std::uint64_t>(getpid());
     plan_.head.tool_start = start_of(plan_.head.tool);
-    // The first function has its caller's address there, and the words of its arguments after it.
+    // Above the kernel's address are the first function's return address, and the words of its
+    // arguments.
     constexpr std::uint64_t kAboveFirst = 64;
     constexpr int kStartStack = 28;  // where the kernel began the stack of the first thread
     const auto main_stack = stat_field(HA_TRY(target_.read_file("stat")), kStartStack);

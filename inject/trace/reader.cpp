@@ -54,8 +54,8 @@ class Maps {
 
   [[nodiscard]] bool is_over() const { return left_ == 0 || Clock::now() >= until_; }
 
-  // As far as the limits allow; the last line may be incomplete. The kernel writes a few pages at a
-  // time.
+  // Reads as far as the limits allow. The last line may be incomplete. The kernel writes a few
+  // pages at a time.
   Result<std::string> read(pid_t pid) {
     const Fd file = HA_TRY(Fd::open(fmt::format("/proc/{}/maps", pid), O_RDONLY));
     std::string text;

@@ -140,7 +140,7 @@ class Removal {
     return control_.write(tid_, control, std::as_bytes(std::span(&off, 1)));
   }
 
-  // Whether anything in the program still leads into the recorder's code.
+  // Whether anything in the program still jumps to or calls the recorder's code.
   [[nodiscard]] Result<bool> is_reachable(const BlobHead& head) const {
     for (std::size_t i = 0; i < kHooks; ++i) {
       if (head.entry_bytes[i] == 0) continue;
@@ -244,7 +244,7 @@ Clock::time_point end_of_patience(const Deadline& deadline) {
   return now + std::clamp<Clock::duration>(left, kLeastPatience, kLeavePatience);
 }
 
-// Nor must looking for the reader of another run.
+// The search for the reader of another run must not use up the time of the whole run, either.
 ReaderSearch short_search(const Deadline& deadline) {
   constexpr int kShare = 4;
   constexpr std::chrono::milliseconds kLeast{50};

@@ -41,11 +41,11 @@ struct Removed {
 };
 
 // Puts back the code of all entries and the handler, and unmaps the rest a tenth of a second later,
-// or as soon after that as no thread can return to it; waits some seconds for that. Then, or if the
-// program now has its own reason to call it, it stays mapped: it does nothing there. While another
-// process shares the memory, even the entries stay as they are, because that process is not
-// stopped. Closes those of `files` that are ours. Waits for at most half of the time until the
-// deadline, but for a second in any case.
+// or as soon after that as no thread can return to it; waits some seconds for that. If a thread is
+// in it even then, or if the program itself may still call it, the code stays mapped, where it does
+// nothing. While another process shares the memory, even the entries stay as they are, because that
+// process is not stopped. Closes those of `files` that are ours. Waits for at most half of the time
+// until the deadline, but for a second in any case.
 Result<Removed> remove(const Process& target,
                        RemoteControl& control,
                        const Deadline& deadline,

@@ -167,7 +167,7 @@ Result<void> StackEnds::learn_numbers(const FrozenView& view) {
   return {};
 }
 
-// As begin_of_span, but of a thread's stack alone: other stacks may lie right below it.
+// Like begin_of_span(), but for a thread's stack alone: other stacks may lie right below it.
 std::uint64_t StackEnds::begin_below(const MemoryMap& map, std::uint64_t end) {
   const std::uint64_t begin = begin_of_span(map, end);
   const auto self = control_.memory().read_as<std::uint64_t>(RemoteAddr{end});

@@ -33,7 +33,7 @@ struct NumberedThread {
                                                    std::uint64_t pointer);
 
 // Tells a blob what it cannot know without system calls: the number of a thread, and how far a
-// stack can be read (end_of_stack in arch/blob_x86_64.c). Where it has not been told, it records
+// stack can be read (end_of_stack in arch/blob_x86_64.c). Where the blob does not know, it records
 // less.
 class StackEnds {
  public:
@@ -42,7 +42,7 @@ class StackEnds {
             const BlobHead& head,
             std::vector<ThreadRecordForm> forms);
 
-  // Before the blob is turned on, with all threads stopped.
+  // Call it before the blob is turned on, with all threads stopped.
   Result<void> learn(const FrozenView& view, const MemoryMap& map);
 
   // Answers the blob's questions, and checks the earlier answers again from time to time.

@@ -12,7 +12,7 @@
 
 namespace heapattach::snapshot {
 
-// The contents of a snapshot of a dumped heap, and the way to take it.
+// The contents of a snapshot of a dumped heap, and how to take it.
 struct DumpedOptions {
   const Request& request;
   bool with_edges = false;

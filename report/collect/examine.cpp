@@ -54,8 +54,8 @@ constexpr std::string_view kReadWhileRunning = "it would be read while the targe
 // The time for stopping and releasing the threads, without copying.
 constexpr std::chrono::milliseconds kStops{4};
 
-// The memory outside the heap that its owner scans. Without an owner that scans, the variables of
-// all modules.
+// The memory outside the heap that its owner scans; for a heap whose owner scans nothing, the
+// variables of all modules.
 std::vector<Range> memory_of_variables(const Target& target) {
   std::vector<Range> memory;
   if (target.collected() != nullptr) {
@@ -100,8 +100,8 @@ Result<void> check_heap(const heap::Source& heap, const Target& target) {
   }
 }
 
-// The kinds of heaps that --heap both would read besides the first, which come after it in the
-// list.
+// The kinds of heaps that --heap both would read besides the first one. They come after it in the
+// list of kinds.
 std::vector<const heap::Kind*> heaps_beside(const Target& target, const Deadline& deadline) {
   const heap::Kind& first = target.heaps.front()->kind();
   const std::function<void(std::string_view)> note = [](std::string_view) {};
@@ -128,7 +128,7 @@ HeapFacts heap_facts(const Target& target, const Deadline& deadline) {
   heap.heap_bytes = now.heap_bytes.value_or(0);
   if (now.free_bytes) heap.free_bytes = std::min(heap.heap_bytes, *now.free_bytes);
   if (target.collected() == nullptr) {
-    // Such a heap is found only in a copy.
+    // Without a collector, the heap is found only in a copy. Its size is not known here.
     heap.is_resident = true;
     heap.heap_bytes = resident_bytes(target).value_or(0);
   }
@@ -190,7 +190,7 @@ std::optional<ErrorKind> refusal_of(Hold way, const Examination& found) {
   if (is_blocked(found, "any")) return ErrorKind::Os;
   switch (way) {
     case Hold::Freeze:
-      // It would begin, and give up when the time is over.
+      // A freeze would begin, and give up at its deadline.
       if (is_blocked(found, "freeze")) return ErrorKind::Timeout;
       break;
     case Hold::Clone:

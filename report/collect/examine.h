@@ -50,7 +50,7 @@ struct RubyFacts {
   std::chrono::milliseconds clone{};
 };
 
-// The contents of a possible --trace. examine() does not fill it in.
+// Facts about a possible --trace of the process. examine() does not fill it in.
 struct TraceProspect {
   std::vector<std::string> entries;  // functions of the collector that can be hooked
   bool follows_ends = false;         // the trace can tell which objects stay in use
@@ -87,8 +87,8 @@ class Opened;
 // Adds what the process publishes about itself.
 void add_resource(const Opened& opened, Examination& found);
 
-// The kind of error with which a snapshot in this way would fail, by the obstacles; nothing if it
-// would not.
+// The kind of error with which the obstacles would make a snapshot of this kind fail; nothing if it
+// would succeed.
 [[nodiscard]] std::optional<ErrorKind> refusal_of(Hold way, const Examination& found);
 
 // A dry run: inspects the process as a snapshot would beforehand, but writes and stops nothing.

@@ -10,7 +10,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// A function that calls none, and a fiber that is put aside, keep data below the stack pointer.
+// A function that calls no other keeps data below the stack pointer, and so does a suspended fiber.
 constexpr std::uint64_t kBelow = kRedZoneBytes;
 
 std::uint64_t bytes_of(const types::TypeModel& types, types::TypeRef ref) {

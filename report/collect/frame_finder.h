@@ -21,7 +21,8 @@ class FrameFinder {
   struct Found {
     std::uint32_t frame = 0;  // an index into the stack's record
     std::string variable;     // empty: unknown
-    // In Place::inlined: the function that the variable belongs to, if it is not the frame's own.
+    // The function that the variable belongs to, as an index into Place::inlined, if it is not the
+    // frame's own function.
     std::optional<std::uint32_t> inlined;
     bool is_below = false;  // the thread's stack pointer
   };

@@ -45,8 +45,8 @@ struct HoldOptions {
   std::function<Result<void>()> look{};
 };
 
-// Freezes the target while `copy` runs. Copies from a core file as it is. `holding` is set when the
-// copying begins, except the report on the freeze.
+// Freezes the target while `copy` runs. Copies from a core file as it is. Sets `holding` when the
+// copying begins, except for the report on the freeze.
 Result<void> hold(const Opened& target,
                   const Request& request,
                   const HoldOptions& how,

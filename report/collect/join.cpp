@@ -161,7 +161,8 @@ void join_objects(const JoinSources& from, const heap::ObjectSet& live, Snapshot
   for_block_ranges(heap, [&](std::uint32_t first, std::uint32_t last) {
     std::uint64_t index = order.rank(heap.number({first, 0}));
     heap::for_each_object(heap, order.listed(), first, last, [&](heap::ObjectRef ref) {
-      // Written as a whole: reading fresh memory before writing it costs twice.
+      // Write the object as a whole: reading fresh memory before writing to it would cost a second
+      // page fault.
       Object object = facts.of(ref);
       object.address = heap.address(ref).value & ((std::uint64_t{1} << 48) - 1);
       object.kind = static_cast<std::uint64_t>(kind_of(heap.blocks()[ref.block])) & 3;

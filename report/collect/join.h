@@ -25,7 +25,7 @@ void join_leaked(const heap::Heap& heap,
                  Snapshot& snapshot);
 
 // Gives malloc's objects without a type a row for their size, because "(48 bytes)" says more than
-// "(unknown)", with what they probably are: `guesses` has that by size. Call it last.
+// "(unknown)". `guesses` has, by size, what these objects probably are. Call it last.
 void name_by_size(const std::map<std::uint64_t, std::string>& guesses, Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

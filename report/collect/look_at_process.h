@@ -6,7 +6,7 @@
 
 namespace heapattach::snapshot {
 
-// Reads what a listing shows of a process, without its runtime and heaps. Denied or Traced if
+// Reads what a listing shows of a process, except its runtime and its heaps. Denied or Traced if
 // reports cannot read it, Gone if it has exited. Stops nothing.
 Result<ReadableProcess> glance_at_process(pid_t pid);
 

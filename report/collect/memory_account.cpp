@@ -45,7 +45,7 @@ struct PageCount {
   std::uint64_t shared = 0;  // in RSS unless they are the zero page
 };
 
-// A name for the memory of a mapping that is not a heap's.
+// A name for memory of a mapping that belongs to no heap.
 std::string name_of(const Mapping& mapping, const SeenMemory& seen) {
   for (const SeenStack& stack : seen.owners) {
     if (!mapping.range.contains(stack.at)) continue;
@@ -109,9 +109,9 @@ class Accounting {
     share.mapped_bytes += mapped;
   }
 
-  // A mapping with blocks of the heap: counts page by page. Keeps the kernel's sum for the mapping.
-  // If that has fewer pages than are present, zero pages were read; then pages that are certainly
-  // the process's own come first.
+  // Counts the pages of a mapping with blocks of the heap, and keeps the kernel's sum for the
+  // mapping. If the sum has fewer pages than are present, some are the zero page: the pages that
+  // are certainly the process's own are then counted first.
   void split(const SeenMapping& one, MemoryUse rest) {
     constexpr std::size_t kRest = 3;
     std::array<PageCount, kRest + 1> counts;

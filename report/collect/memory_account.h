@@ -57,11 +57,11 @@ struct SeenMemory {
   std::vector<RemoteAddr> fibers;  // an address in each stack of a fiber; a thread may run on one
   std::vector<SeenStack> owners = {};  // of the stacks of threads
   std::vector<Range> malloc = {};      // malloc's memory, sorted, disjoint; empty: it was not read
-  // Who else allocates beside malloc; null: nobody that is known.
+  // The allocator of objects that the process has besides malloc; null: none that is known.
   const glibc::ObjectAllocator* objects_of = nullptr;
 };
 
-// Memory that belongs to no heap that was read: that of a file, of a thread's stack, or anonymous.
+// Memory outside the heaps that were read: of a file, of a thread's stack, or anonymous.
 struct NamedMemory {
   std::string name;
   MemoryShare share;

@@ -41,8 +41,8 @@ class Opened {
     }
   }
 
-  // Finds a heap of any kind in a process that may be running. `is_alone` if no other is read with
-  // it.
+  // Finds a heap of this kind in a process that may be running. `is_alone`: no other heap is read
+  // with it.
   Result<std::unique_ptr<heap::Source>> find_heap(const heap::Kind& kind,
                                                   const std::function<void(std::string_view)>& note,
                                                   const Deadline& deadline,
@@ -69,7 +69,7 @@ class Opened {
   void read_resource(const Request& request);
 };
 
-// Whether the library of C++ is loaded.
+// Whether a standard library of C++ is loaded.
 [[nodiscard]] bool uses_cxx(const Modules& modules);
 
 }  // namespace heapattach::snapshot

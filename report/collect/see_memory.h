@@ -22,8 +22,8 @@ Result<SeenMemory> see_memory(const Process& process,
 // Adds malloc's memory, which is known only after the copy has been read.
 void add_malloc(const Process& process, std::vector<Range> memory, SeenMemory& seen);
 
-// The memory of a process whose heap cannot be read, or is read by somebody else. Nothing is
-// stopped. Unsupported for a core file.
+// The memory of a process whose heap cannot be read, or is read in another way. Stops nothing.
+// Unsupported for a core file.
 struct SeenProcess {
   Header header;  // its origin
   SeenMemory memory;

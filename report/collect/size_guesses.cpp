@@ -21,8 +21,8 @@ struct Candidate {
   types::TypeRef type = types::kNoType;
   PointerMap map;
   std::uint64_t seen = 0;
-  std::uint64_t fitting = 0;    // whose words all fit
-  std::uint64_t confirmed = 0;  // … with a pointer that shows it
+  std::uint64_t fitting = 0;    // objects whose words all fit
+  std::uint64_t confirmed = 0;  // … and one of whose pointers confirms the guess
 };
 
 using Candidates = std::unordered_map<std::uint64_t, Candidate>;  // by usable size
@@ -162,7 +162,7 @@ class Look {
     return field->kind == WordKind::Conservative || may_be_pointer(word);
   }
 
-  // Whether a pointer leads to an object that is large enough for what it points to.
+  // Whether the word points to an object with room for the type that the field points to.
   [[nodiscard]] bool confirms(std::uint64_t word, const PointerWord* field) const {
     if (field == nullptr || field->kind != WordKind::Pointer) return false;
     const auto to = heap_.object_at(word);
@@ -184,9 +184,9 @@ bool is_likely(const Candidate& candidate) {
          candidate.confirmed >= (candidate.seen + 1) / 2;
 }
 
-// Whether the heap rounds sizes as usable_size_for() does. One that keeps the exact size, or rounds
-// it in another way, would make the struct next in size of a text. A mapped chunk of glibc's is the
-// exception.
+// Whether the heap rounds sizes as usable_size_for() does. In a heap that keeps exact sizes, or
+// rounds them in another way, a text would be taken for the struct of the next size. glibc itself
+// does not round mapped chunks, but these are few.
 bool rounds_sizes(const heap::Heap& heap) {
   constexpr std::uint64_t kOneIn = 100;
   std::uint64_t seen = 0;

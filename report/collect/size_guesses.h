@@ -8,7 +8,7 @@
 
 namespace heapattach::snapshot {
 
-// By the usable size of an allocation: the struct that objects of this size probably are.
+// The struct that objects probably are, by the usable size of their allocations.
 using SizeGuesses = std::map<std::uint64_t, std::string>;
 
 // Guesses what malloc's objects without a type are: what nearly all objects of that size are whose
@@ -18,7 +18,7 @@ using SizeGuesses = std::map<std::uint64_t, std::string>;
 // and most objects must have a pointer to an object that is large enough. So a struct without
 // pointers is never guessed: a text of the same size would fit as well.
 //
-// It is a guess all the same, because debug information may lack a library's structs.
+// The result is still a guess, because debug information may lack a library's structs.
 [[nodiscard]] SizeGuesses guess_by_size(const JoinSources& from, const Snapshot& snapshot);
 
 // The usable size of the smallest allocation of glibc's malloc that has room for `bytes`.

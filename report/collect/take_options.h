@@ -31,7 +31,7 @@ struct HeapChoice {
   [[nodiscard]] bool is_auto() const { return key.empty() && !all; }
 };
 
-// The contents of a snapshot of a heap, and the way to take it.
+// The contents of a snapshot of a heap, and how to take it.
 struct TakeOptions {
   const Request& request;
   // The threads of a process that the caller holds stopped until the snapshot is taken; if null, it
@@ -39,8 +39,8 @@ struct TakeOptions {
   const std::vector<FrozenThread>* held = nullptr;
   Hold hold = Hold::Freeze;
   HeapChoice heap = {};
-  // Whether the process has a heap that someone else reads, so that Auto does not take malloc's.
-  // May be empty.
+  // Whether the process has a heap that is read in another way (dumped_heap.h), which has
+  // precedence over malloc's. May be empty.
   std::function<bool(const Modules&, const MemoryReader&)> has_another_heap = {};
   bool with_unreachable = false;  // include unreachable objects
   bool with_objects = true;       // list each object; otherwise count those that are alike

@@ -23,7 +23,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// For a core file, another warning covers this.
+// Warns of modules without names. For a core file, another warning covers them.
 void warn_of_names(const TakeOptions& options, const Opened& target) {
   if (target.core) return;
   for (const Module& module : target.modules.all()) {
@@ -47,7 +47,7 @@ std::vector<const heap::Kind*> chosen_kinds(HeapChoice choice) {
   return kinds;
 }
 
-// Several kinds may have one key, of which a process has one, and one collector is enough.
+// A process has only one of the kinds that share a key, and only one collector is read.
 bool has_heap(const HeapFound& found, const heap::Kind& like) {
   return std::any_of(found.heaps.begin(), found.heaps.end(), [&](const auto& heap) {
     const heap::Kind& kind = heap->kind();
@@ -55,7 +55,8 @@ bool has_heap(const HeapFound& found, const heap::Kind& like) {
   });
 }
 
-// A heap that the target does not have. Of the kinds with one key, the last one says why.
+// A heap that the target does not have, and why. If several kinds share the key, the reason is that
+// of the last one.
 struct MissingHeap {
   std::string_view key;
   Error error;
@@ -131,7 +132,7 @@ types::TypeModel find_types(const TakeOptions& options,
   types::TypeOptions how;
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
       options.request.deadline.at - std::chrono::steady_clock::now());
-  // Half of the remaining time at most: the other half is for everything else.
+  // Reading types may take half of the remaining time; the other half is for everything else.
   how.time_per_module = std::clamp(left / 2, std::chrono::milliseconds(1), how.time_per_module);
   how.until = std::chrono::steady_clock::now() + left / 2;
   how.deadline = options.request.deadline;

@@ -16,9 +16,9 @@ enum class Language : std::uint8_t { Other, Crystal, Ruby };
 [[nodiscard]] Language language_of(std::string_view runtime);
 
 // Whether a type's name without its arguments, such as "Hash" or "std::vector", is from Crystal's
-// standard library, libstdc++, libc or the collector, or a word of the language. In a program that
-// is not Crystal's, a class named Channel is its own. Ruby's names are the classes that exist
-// before a program runs, those of its default libraries, and the words for internal objects.
+// standard library, libstdc++, libc or the collector, or a word of the language. In a program in
+// another language, a class named Channel is the program's own. Ruby's names are the classes that
+// exist before a program runs, those of its default libraries, and the words for internal objects.
 [[nodiscard]] bool is_library_type(std::string_view path, Language language);
 
 // Whether a part of a field's path, without its sigil, is a library's.

@@ -54,7 +54,7 @@ bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';
 }
 
-// True also for bytes that may be part of a letter in UTF-8, or that are not text at all.
+// Also true for bytes that may be part of a letter in UTF-8, or that are not text at all.
 bool is_of_word(char letter) {
   const bool is_letter = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
   return is_letter || is_digit(letter) || letter == '_' || letter == '$' || letter == '?' ||

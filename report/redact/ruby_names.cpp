@@ -59,7 +59,7 @@ constexpr std::string_view kLibraries =
     "URI::Generic URI::HTTP URI::HTTPS WeakRef YAML Zlib Zlib::Deflate Zlib::GzipReader "
     "Zlib::GzipWriter Zlib::Inflate";
 
-// Words in the names of types without a class, and next to the names of others.
+// Words in the names of types without a class, and beside the names of those with one.
 constexpr std::string_view kInternal =
     "imemo env cref svar throw_data ifunc memo ment iseq tmpbuf ast parser_strterm callinfo "
     "callcache constcache iclass internal singleton node zombie moved shape class of VM thread "

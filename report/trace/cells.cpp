@@ -9,7 +9,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A tiny remainder of a difference between equal sums counts as nothing in use.
+// Subtracting equal sums may leave a tiny remainder, which counts as nothing in use.
 void tidy(Amounts& amounts) {
   constexpr double kLeast = 0.5;
   if (amounts.in_use_objects >= kLeast) return;

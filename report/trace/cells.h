@@ -52,7 +52,7 @@ class CellCounter {
   CellCounter(std::uint64_t every, const CellParts& parts) : every_(every), parts_(parts) {}
 
   void add(const Event& event);
-  // In the order of their first events. No two cells have the same parts.
+  // The cells, in the order of their first events. No two have the same parts.
   [[nodiscard]] std::vector<Cell> cells() const;
 
  private:

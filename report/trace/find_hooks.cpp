@@ -8,8 +8,8 @@
 // All of these call GC_generic_malloc for large sizes (the last for small ones). Programs call it
 // too, for kinds of their own, so only its calls from outside the collector count. Which functions
 // exist, and which function calls which, depends on the release and on how it was built: without
-// thread-local allocation, GC_malloc goes to GC_malloc_kind_global. So each function of the public
-// interface that leads to none of the hooked ones is hooked itself.
+// thread-local allocation, GC_malloc goes to GC_malloc_kind_global. So each public function that
+// calls none of the hooked ones, directly or not, is hooked itself.
 
 #include "report/trace/find_hooks.h"
 
@@ -100,7 +100,7 @@ class HookFinder {
   }
 
  private:
-  // The function that GC_malloc leads to, or itself.
+  // The hooked function that GC_malloc calls, directly or not, or GC_malloc itself.
   std::string_view choose_usual() {
     if (!functions_.contains("GC_malloc")) return "";
     for (const std::string_view name : {"GC_malloc_kind", "GC_malloc_kind_global"}) {
@@ -139,12 +139,12 @@ class HookFinder {
     }
     add("GC_generic_malloc");
     found_.hooks.allocations.back().inner = {begin_, end_ - begin_};
-    hooked_.erase("GC_generic_malloc");  // no use to what calls it from inside
+    hooked_.erase("GC_generic_malloc");  // its calls from inside do not count
   }
 
-  // A function that ends in a jump to another hooked one has the same caller, for whom an
-  // allocation would count twice: GC_generic_malloc_ignore_off_page since 8.2 for small sizes, and
-  // GC_generic_malloc_uncollectable for large ones.
+  // If a hooked function ends in a jump to another one, both have the same caller, and an
+  // allocation would count twice. GC_generic_malloc_ignore_off_page does so since 8.2 for small
+  // sizes, and GC_generic_malloc_uncollectable for large ones.
   void find_leading() {
     std::set<std::uint64_t> hooked;
     for (const Entry& entry : found_.hooks.allocations) hooked.insert(entry.at.value);
@@ -201,7 +201,8 @@ class HookFinder {
     return is_unknown ? Leads::Unknown : Leads::Nowhere;
   }
 
-  // The functions that the one at `at` calls or jumps to, or only the latter.
+  // The functions that the one at `at` calls or jumps to; with `only_jumps`, those that it jumps
+  // to.
   std::vector<std::uint64_t> calls_of(RemoteAddr at, bool& is_unknown, bool only_jumps = false) {
     std::vector<std::uint64_t> called;
     const auto symbol = module_.symbol_at(at);
@@ -308,8 +309,8 @@ class HookFinder {
     return modules_.find_symbol("_Unwind_RaiseException").has_value();
   }
 
-  // The program's function for running out of memory may throw an exception, which could not pass
-  // the frame of a sampled allocation. A jump out of the function could (w3m, guile and ecl have no
+  // The function that the program has set for running out of memory may throw an exception, which
+  // could not pass the frame of a sampled allocation. A longjmp could (w3m, guile and ecl have no
   // exceptions).
   Result<void> check_oom_function() {
     if (!has_exceptions()) return {};

@@ -4,11 +4,11 @@
 //     realloc(null, size)                           jumps to malloc
 //     realloc, where a mapped block cannot grow     calls malloc and free
 //     aligned_alloc, memalign, valloc, pvalloc      jump to malloc if it aligns well enough
-//     posix_memalign                                calls it then
+//     posix_memalign                                calls malloc in that case
 //
-// calloc, and the aligned functions otherwise, share only what is behind malloc. So allocations are
-// counted at the outermost function: malloc's calls from malloc's own code do not count, nor does a
-// jump to it from one of the others.
+// calloc, and the aligned functions in other cases, share only internal functions with malloc. So
+// allocations are counted at the outermost function: malloc's calls from malloc's own code do not
+// count, nor does a jump to it from one of the others.
 
 #include "report/trace/find_malloc.h"
 
@@ -56,7 +56,7 @@ constexpr std::array<Known, 9> kKnown{{
     {.name = "free", .form = MallocForm::Free, .is_needed = true},
 }};
 
-// Only glibc defines these, the C library as well as a program that contains it.
+// The C library, or the program that contains it: only glibc defines these functions.
 const Module* find_glibc(const Modules& modules) {
   const auto all = modules.all();
   const auto found = std::ranges::find_if(all, [](const Module& module) {
@@ -65,7 +65,7 @@ const Module* find_glibc(const Modules& modules) {
   return found == all.end() ? nullptr : &*found;
 }
 
-// The function's code is also known by a name that no other library defines.
+// A function of malloc, preferably by the second name that only glibc gives it.
 std::optional<Symbol> find_function(const Module& module, std::string_view name) {
   auto found = module.find_symbol(fmt::format("__libc_{}", name));
   if (!found) found = module.find_symbol(name);
@@ -98,10 +98,10 @@ bool is_stopped(const Process& process) {
   return state && (state->state == 'T' || state->state == 't');
 }
 
-// Fails with Unsupported if the process does not allocate with the C library's malloc. What malloc
-// uses shows its heap, but while a busy program changes that, a look may not find it. So this looks
-// many times, however long that takes on a busy machine, and takes a running program's malloc for
-// the library's if there is no other.
+// Fails with Unsupported if the process does not allocate with the C library's malloc. malloc's own
+// data show its heap, but a look may miss it while a busy program changes them. If no other module
+// of a running program defines malloc, one look is enough: the program uses the library's.
+// Otherwise this looks many times, however long that takes on a busy machine.
 Result<void> check_use(snapshot::Opened& target,
                        const Request& request,
                        const Module* library,

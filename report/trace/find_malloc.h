@@ -8,7 +8,7 @@
 namespace heapattach::trace {
 
 // The functions of the C library's malloc to hook, glibc's or musl's. Each allocation counts once:
-// what one of them allocates by calling or jumping to another is the caller's. If something else
+// if one of them calls or jumps to another, the allocation counts for the first. If something else
 // defines malloc and calls the library's, as a preloaded library may, the library's is hooked, and
 // its caller is on the stacks.
 //

@@ -1,20 +1,21 @@
-// In musl, each of malloc's functions is a source of its own, so in a static program anything may
-// lie between them. Since 1.2.2, the public ones jump to those that do the work, which musl itself
-// calls, too:
+// In musl, each of malloc's functions has a source file of its own, so other code may lie between
+// them in a static program. Since 1.2.2, the public functions jump to internal ones that do the
+// work, and that musl itself calls:
 //
-//     malloc, __libc_malloc                  jump to __libc_malloc_impl
-//     realloc                                jumps to __libc_realloc
-//     realloc(null, size)                    jumps to it, too, and calls it to move a block
-//     free                                   jumps to __libc_free
-//     calloc                                 calls malloc
-//     aligned_alloc                          calls __libc_malloc_impl, or jumps to it (older
-//     malloc) memalign, valloc                       jump to aligned_alloc posix_memalign calls it
+//     malloc, __libc_malloc        jump to __libc_malloc_impl
+//     realloc                      jumps to __libc_realloc
+//     realloc(null, size)          jumps to it, too, and calls it to move a block
+//     free                         jumps to __libc_free
+//     calloc                       calls malloc
+//     aligned_alloc                calls __libc_malloc_impl; with the older malloc, jumps to it
+//     memalign, valloc             jump to aligned_alloc
+//     posix_memalign               calls aligned_alloc
 //
 // Each function is hooked where such a chain of jumps ends. A shared library has names only for the
 // public functions, and no sizes for the others, so a function is the code that its jumps reach.
 //
-// A function that allocates by calling a hooked one is hooked, so that the allocation is its
-// caller's, and its own code counts as malloc's. If malloc is preloaded, or wrapped by the linker,
+// A function that allocates by calling a hooked one is hooked, too: the allocation then counts for
+// its caller, and its code for malloc's own. If malloc is preloaded, or wrapped by the linker,
 // calloc calls the other malloc, and the allocation is counted in musl's.
 
 #include "report/trace/find_musl.h"
@@ -60,7 +61,7 @@ constexpr std::array<Known, 6> kKnown{{
 struct Reached {
   RemoteAddr at;
   RemoteAddr end;
-  std::vector<RemoteAddr> calls;  // the functions that it calls, or jumps to behind its code
+  std::vector<RemoteAddr> calls;  // the functions that it calls, or jumps to
 };
 
 class FunctionReader {
@@ -70,7 +71,7 @@ class FunctionReader {
                  const Disassembler& disassembler)
       : library_(library), memory_(memory), disassembler_(disassembler) {}
 
-  // Where the function at `at` does its work: the end of a chain of jumps.
+  // The function that does the work of the one at `at`: the end of a chain of jumps.
   [[nodiscard]] RemoteAddr follow(RemoteAddr at) const {
     constexpr int kMostJumps = 4;
     for (int jumps = 0; jumps < kMostJumps; ++jumps) {
@@ -103,7 +104,7 @@ class FunctionReader {
     return disassembler_.decode(library_.file_bytes(at), at);
   }
 
-  // The goal of a jump or call, also of one through a slot of the linker's.
+  // The destination of a jump or call, which may go through one of the linker's slots.
   [[nodiscard]] std::optional<RemoteAddr> goal_of(const cs_insn& branch, RemoteAddr at) const {
     const cs_x86& x86 = branch.detail->x86;
     if (x86.op_count != 1) return std::nullopt;

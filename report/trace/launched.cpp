@@ -121,7 +121,7 @@ std::optional<std::string> Launched::end() {
   return ended_;
 }
 
-// The thread that traced it may already have collected its end.
+// The thread that traced the program may already have reaped it.
 void Launched::note_end(pid_t got, int status) {
   if (got == pid_) ended_ = describe_end(status);
   if (got >= 0 || errno != ECHILD) return;

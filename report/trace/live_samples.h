@@ -34,7 +34,7 @@ class LiveSamples {
   static_assert(sizeof(Slot) == 16);
   static constexpr std::uint32_t kLarge = 0xffffffff;
 
-  // With linear probing; removal leaves no tombstone.
+  // A hash table with linear probing. Removal leaves no tombstone.
   class Table {
    public:
     Table() : slots_(64) {}

@@ -43,12 +43,13 @@ class ObjectTypes {
 
   struct Found {
     std::string name;
-    // It may be an object of a derived class which is being constructed.
+    // The object may be of a derived class, and under construction.
     bool may_be_base = false;
-    // If `contents` has only a part of its text: the byte at this offset must be 0.
+    // If `contents` has only a part of the text, the byte of the object at this offset must be 0.
     std::uint64_t end = 0;
   };
-  // Nothing if `contents` proves no type, or the program has not written it since the allocation.
+  // The type that `contents` proves; nothing if it proves none, or the program has not written it
+  // since the allocation.
   [[nodiscard]] std::optional<Found> type_of(const SampledObject& object,
                                              std::span<const std::byte> contents) const;
 

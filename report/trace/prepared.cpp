@@ -86,7 +86,7 @@ Result<Prepared> prepare(const Request& request, const snapshot::HeapChoice& hea
   }
   if (is_malloc_asked || !prepared.traces_collector) {
     HA_TRY(find_mallocs_functions(request, prepared));
-    prepared.found.total.clear();  // not of all that is traced
+    prepared.found.total.clear();  // they lack malloc's bytes
   }
   return prepared;
 }

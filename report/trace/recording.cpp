@@ -114,7 +114,7 @@ bool is_runtime_library(std::string_view object) {
   return std::ranges::any_of(kNames, [&](std::string_view n) { return object.starts_with(n); });
 }
 
-// Judges whose code a frame is in.
+// Decides whose code a frame is in.
 class Owners {
  public:
   Owners(const Modules& modules, const std::vector<unwind::CodePlaces>& places)
@@ -231,7 +231,7 @@ void Recording::take(Ring::Entry entry) {
     event.stack = copy_of(entry);
     event.collection = record.collection;
   } else if (record.what == kRecordFreed || record.what == kRecordAllocated) {
-    event.kind = EventKind::Free;  // also of what was where a new one is, which is left out
+    event.kind = EventKind::Free;  // a new sample is left out, but ends the one that was there
   } else {
     event.kind = EventKind::Dead;
     event.collection = record.collection;

@@ -133,8 +133,8 @@ class Recording {
   std::size_t with_fiber_ = 0;  // how many of the first ones have their fibers
   FiberWatch* fibers_ = nullptr;
   TypeWatch* type_watch_ = nullptr;
-  std::optional<LiveSamples> in_use_;  // what was recorded, if ends of others are left out
-  std::size_t followed_ = 0;           // how many those are
+  std::optional<LiveSamples> in_use_;  // recorded ones, if ends of others are left out
+  std::size_t followed_ = 0;           // how many are in it
   std::size_t most_followed_ = 0;      // … at most so far
   std::vector<Thread> threads_;
   std::unordered_map<std::uint32_t, std::uint32_t> thread_numbers_;

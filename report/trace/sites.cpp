@@ -30,7 +30,7 @@ std::uint32_t largest_of(const std::map<std::uint32_t, double>& parts) {
   return largest->first;
 }
 
-// One function or line is one frame; the others show as many as were chosen.
+// A row for a function or a line has one frame; other rows have as many as were chosen.
 FrameChoice frames_for(const SiteChoice& choice) {
   FrameChoice frames = choice.frames;
   if (choice.by == GroupBy::Function || choice.by == GroupBy::Line) {

@@ -103,7 +103,7 @@ class Tracing {
       return std::move(trace_);
     }
     const auto installed = HA_TRY(std::move(made));
-    // Read only now, because on a busy machine the program allocates much while the tracer is
+    // Read the counter only now: on a busy machine, the program allocates much while the tracer is
     // inserted.
     trace_.header.gc_bytes_at_start = total_bytes(prepared_);
     if (launched_ != nullptr) begin_program();
@@ -211,8 +211,8 @@ class Tracing {
     }
   }
 
-  // Moves the deadline, for all that is still to be done. What interrupts the request ends only the
-  // recording.
+  // Moves the deadline of everything that is still to be done. An interrupt of the request ends
+  // only the recording.
   static void end_by(Clock::time_point at, Installation& installed, Recording& recording) {
     Deadline deadline;
     deadline.at = at;

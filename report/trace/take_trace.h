@@ -42,9 +42,9 @@ struct TraceOptions {
   // of its events. May be empty, which saves time.
   std::function<void(const TraceProgress&, const Trace&, std::vector<Cell>)> on_trace = {};
   CellParts live_parts = {};
-  // Called at the end of the recording, while the ends of its samples are still followed: what is
-  // in use in the trace is that afterwards, too, and nothing else was recorded meanwhile. May be
-  // empty.
+  // Called at the end of the recording, while the ends of its samples are still followed. So the
+  // samples that the trace shows as in use are still in use after this call, and none is newer than
+  // it. May be empty.
   std::function<void()> before_leaving = {};
 };
 

@@ -12,10 +12,11 @@ namespace heapattach::trace {
 namespace {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
-// When a program is expected to have written a header. An earlier look would be useless.
+// The age at which a program is expected to have written an object's header. An earlier look would
+// be useless.
 constexpr std::uint64_t kWritten = 2 * kMillisecond;
-// When an object is looked at again, if the first look proved nothing. A record's time may be one
-// tick of the kernel too early, which is 10 ms at most.
+// The age at which an object is looked at again if the first look proved nothing. A record's time
+// may be one tick of the kernel too early, which is 10 ms at most.
 constexpr std::uint64_t kSecondLook = 30 * kMillisecond;
 constexpr std::uint64_t kBetweenLooks = 2 * kMillisecond;
 constexpr std::uint16_t kLooks = 2;
@@ -152,7 +153,7 @@ void TypeWatch::confirm() {
   }
 }
 
-// The object's end had not come when it was seen.
+// Accepts a look: the object had not ended when it was seen.
 void TypeWatch::settle(Watched& one) {
   if (one.seen) {
     const bool is_same = one.looks > 1 && one.type == one.seen->name;

@@ -11,7 +11,7 @@ namespace heapattach::snapshot {
 
 inline constexpr std::uint32_t kBlocksAtATime = 256;
 
-// How many workers for_block_ranges() has for a heap, at most.
+// The most workers that for_block_ranges() uses for a heap.
 inline unsigned workers_for_blocks(const heap::Heap& heap) {
   return workers_for((heap.blocks().size() + kBlocksAtATime - 1) / kBlocksAtATime,
                      heap.most_readers());

@@ -10,9 +10,8 @@ namespace {
 
 constexpr std::uint64_t kGranule = 16;
 
-// One instance by itself: the collector adds a byte and rounds up to 16, or uses a larger slot
-// (size_classes.h).
-// malloc adds eight bytes, rounds up to 16, and leaves 24 at least.
+// Fits one instance by itself. The collector adds a byte and rounds up to 16, or uses a larger slot
+// (size_classes.h). malloc adds eight bytes, rounds up to 16, and leaves at least 24.
 Fit fit_instance(const Claim& claim, std::uint64_t object_bytes, bool is_chunk) {
   const std::uint64_t n = claim.bytes;
   const std::uint64_t smallest = is_chunk ? kGranule + kGranule / 2 : kGranule;
@@ -60,7 +59,8 @@ Fit fit_size(const Claim& claim, const heap::Block& block, std::uint64_t inside)
   return {};
 }
 
-// An object that is as large as one of a derived type may be one: nothing shows which.
+// An object that is as large as an instance of a derived type may be one: nothing shows which of
+// the two it is.
 Fit or_subtype(const Fit& found,
                const Claim& claim,
                std::uint64_t object_bytes,
@@ -85,8 +85,8 @@ Fit fit(const Claim& claim, const heap::Block& block, std::uint64_t inside, cons
   if (!layout.is_precise) return found;
   if (block.is_atomic() && layout.has_pointers()) return {};
   if (!block.is_atomic() && claim.by_kind && !layout.may_point()) {
-    // Crystal itself would have allocated it as atomic: it is something else, or belongs to a C
-    // library.
+    // Crystal would have allocated such an object as atomic, so it is something else, or belongs to
+    // a C library.
     return claim.other_kind == kNoRow ? Fit{} : Fit{Rank::Name, claim.other_kind};
   }
   return found;

@@ -37,7 +37,7 @@ class FitMemo {
     bool leads = false;     // objects of that row make claims about other objects
   };
 
-  // Borrows all three.
+  // Borrows both.
   FitMemo(const TypeRows& rows, const TypingPlan& plan) : rows_(rows), plan_(plan) {}
 
   [[nodiscard]] const Entry& of(std::uint32_t claim, const heap::Block& block) {

@@ -90,8 +90,8 @@ class Flattening {
   }
 
   void finish() {
-    // A base's size covers what is inside it: of two words at one offset, prefer the one with a
-    // name.
+    // Two words may have one offset, because a base's size covers what is inside the base. Prefer
+    // the one with a name.
     std::stable_sort(words_.begin(), words_.end(), [](const auto& a, const auto& b) {
       return std::pair(a.offset, !a.is_named) < std::pair(b.offset, !b.is_named);
     });
@@ -113,7 +113,8 @@ class Flattening {
   }
 
   void add_word(TypeRef type, const Place& at, WordKind kind) {
-    // The collector does not look there; but the offset may be a mistake in the source.
+    // The collector does not read words that are not aligned, but the offset may be a mistake of
+    // the debug information.
     if (at.offset % kWordBytes != 0) return add_gap(at.offset & ~7ULL, (at.offset | 7) + 9, {});
     if (words_.size() >= kMostWords) stop(at.offset);
     if (is_stopped_) return;
@@ -239,7 +240,7 @@ class Flattening {
     return members;
   }
 
-  // The words of a part by themselves.
+  // Returns the words of a part instead of adding them.
   std::vector<PointerWord> part(TypeRef ref, const Place& at) {
     std::vector<PointerWord> outer = std::exchange(words_, {});
     const LeafStop no_leaves(in_parts_, true);
@@ -247,7 +248,8 @@ class Flattening {
     return std::exchange(words_, std::move(outer));
   }
 
-  // Its member is as sure as a structure's. One that was left out would make it larger.
+  // Whether the union has only one member, which fills it. That member is as certain as a
+  // structure's: a larger one that the source left out would make the union larger.
   bool is_of_one_member(const Type& type) const {
     return type.members.size() == 1 && type.members.front().offset == 0 &&
            type.members.front().bit_count == 0 &&
@@ -301,7 +303,8 @@ class Flattening {
     }
   }
 
-  // As of libc++'s strings, which are either a pointer to their text or the text.
+  // Whether the word is a container's pointer to its buffer: a string of libc++, for example,
+  // contains either such a pointer or its text.
   bool is_buffer_of_container(const PointerWord& word) const {
     if (word.container == types::kNoType || word.type == types::kNoType) return false;
     const auto how = follow(model_, model_[word.container].name, last_member(word.path));

@@ -60,8 +60,8 @@ std::optional<Claim> TypeRows::claim_of(const PointerWord& word) {
     claim->how = Claim::How::Start;
     claim->one = claim->many = intern({Kind::Closure, types::kNoType, model_[word.type].name});
   } else if (word.type != types::kNoType && word.kind == WordKind::Conservative) {
-    // The only pointer that a union may hold, or else a number: to the start of an object that
-    // fits.
+    // The word of a union is a number, or the only pointer that the union may hold. It counts as
+    // the pointer if it points to the start of an object that fits.
     if (is_crystal_pointer(model_[word.type])) claim = claim_of_pointer(word);
     if (word.container != types::kNoType) claim = claim_of_container(word);
     if (claim) claim->step = 0;
@@ -148,7 +148,7 @@ std::optional<Claim> TypeRows::instance_claim(TypeRef target) {
   claim.many = intern({Kind::Many, target, ""});
   claim.one = is_structure ? intern({Kind::One, target, ""}) : claim.many;
   claim.has_tail = ends_in_array(model_, type);
-  // Objects with a header say themselves what they are.
+  // The header of an object, if it has one, says what the object is.
   const bool has_subtypes = subtype_bytes_.contains(target);
   if (is_structure && has_subtypes && !type.has_header && !naming_.has_class(type.name)) {
     claim.one_or_subtype = intern({Kind::OneOrSubtype, target, ""});

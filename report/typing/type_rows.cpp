@@ -82,7 +82,8 @@ TypeRows::TypeRows(const Naming& naming, const types::TypeModel& model)
   fill_waiting();
 }
 
-// A type is derived from all bases of its first base. Few types have more than a few.
+// Records the size of each type at its first base, at the first base of that, and so on. Few types
+// have more than a few.
 void TypeRows::find_subtypes() {
   constexpr int kDeepest = 32;
   const auto base_of = [&](TypeRef ref) {
@@ -198,7 +199,7 @@ void TypeRows::fill_waiting() {
 
 void TypeRows::fill(const Key& key, TypeIndex row) {
   const auto& [kind, ref, holder] = key;
-  // Rows are added meanwhile, and the vectors move.
+  // Work on copies: the claims add rows, and then the vectors move.
   RowLayout layout;
   Type type = types_[row];
   if (kind == Kind::One || kind == Kind::OneOrSubtype) {

@@ -32,10 +32,11 @@ struct Claim {
   std::uint64_t bytes = 0;   // of an instance or element; 0: unknown
   std::uint64_t step =
       0;  // it may point inside at a multiple of this many bytes; 0: only to the start
-  std::uint64_t header = 0;  // of an object with elements: bytes in front of the first one, which a
-                             // pointer inside does not count; at the start there is none
-  TypeIndex one = kNoRow;    // the row of an object that contains one instance
-  TypeIndex many = kNoRow;   // … several; kNoRow: impossible
+  // The bytes before the first element, if the pointer points inside the object. An object to whose
+  // start it points has no header.
+  std::uint64_t header = 0;
+  TypeIndex one = kNoRow;   // the row of an object that contains one instance
+  TypeIndex many = kNoRow;  // … several; kNoRow: impossible
   // … one instance of the type or of one that is derived from it; kNoRow: there is none, or each
   // object says what it is.
   TypeIndex one_or_subtype = kNoRow;
@@ -78,7 +79,7 @@ class TypeRows {
 
   [[nodiscard]] const std::vector<Type>& types() const { return types_; }
   [[nodiscard]] const RowLayout& layout(TypeIndex row) const { return layouts_[row]; }
-  // How many bytes each type has that is derived from that of the row's instances and begins with
+  // The sizes of the types that are derived from the type of the row's instances, and begin with
   // it.
   [[nodiscard]] std::span<const std::uint64_t> subtype_bytes(TypeIndex row) const;
   // Whether any row makes claims about other objects.
@@ -112,8 +113,8 @@ class TypeRows {
   [[nodiscard]] const types::TypeModel& model() const { return model_; }
   // The type's name in the program's language.
   [[nodiscard]] const std::string& shown(types::TypeRef type) const;
-  // Whether objects of the row are texts of Nim: their length in a word, and after the next one
-  // their characters.
+  // Whether objects of the row are texts of Nim: a word with the length, another word, and the
+  // characters.
   [[nodiscard]] bool is_nim_text(TypeIndex row) const;
   [[nodiscard]] const Naming& naming() const { return naming_; }
   // The model's type of a row's instances, or of its elements; kNoType if there is none.

@@ -87,12 +87,12 @@ heap::ObjectSet find_buffers(const heap::Heap& heap,
                              std::span<const TypeIndex> row_of) {
   const Buffers buffers(heap, order, rows, row_of);
   const heap::ObjectSet nothing(heap);
-  // Repeated without the holders that turned out to be buffers. A false holder that only another
-  // false one refutes would need a third round; that was never seen.
+  // The second round leaves out the holders that the first one showed to be buffers. A false holder
+  // that only another false holder refutes would need a third round, but none was ever seen.
   return buffers.pointed_to_except(buffers.pointed_to_except(nothing));
 }
 
-// Borrows a variable in a register.
+// The bytes of a variable. Borrows the variable if it is in a register.
 std::span<const std::byte> words_of(const types::Variable& variable,
                                     const Capture& capture,
                                     const types::TypeModel& model) {
@@ -124,7 +124,8 @@ TypeIndex Typing::row_of(heap::ObjectRef ref) const {
   return TypeCells::row_of(cell);
 }
 
-// Until typed by reference, cells hold plain rows, which the search for buffers needs.
+// Until objects are typed by reference, their cells hold plain rows, which the search for buffers
+// needs.
 void Typing::type_by_header() {
   const Naming& naming = rows_.naming();
   for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {

@@ -92,7 +92,7 @@ bool TypingRegions::wait_for(Task& task) {
       return true;
     }
     if (take_offered(lock, task)) return true;
-    if (!offered_.empty() || !parts_.empty()) continue;  // given while the lock was open
+    if (!offered_.empty() || !parts_.empty()) continue;  // offered while the lock was released
     ++idle_;
     if (idle_ == workers_) {
       changed_.notify_all();

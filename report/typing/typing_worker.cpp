@@ -37,7 +37,7 @@ void TypingWorker::run() {
   }
 }
 
-// The variables, then each region for the claims of its own objects.
+// Takes the next group of variables or, after those, the next region with its own objects.
 bool TypingWorker::begin_next() {
   const std::size_t groups = (work_.variables.size() + kVariablesAtATime - 1) / kVariablesAtATime;
   const std::size_t end = groups + (work_.has_headers ? work_.regions.count() : 0);
@@ -97,7 +97,7 @@ void TypingWorker::enter(std::uint32_t region) {
   if (outbox_.enter(region)) work_on(region);
 }
 
-// Until nothing waits in the region from its own objects or from other workers.
+// Works until no claim waits in the region, neither of its own objects nor from other workers.
 void TypingWorker::work_on(std::uint32_t region) {
   if (work_.has_headers && work_.regions.begin(region)) begin(region);
   do {
@@ -123,7 +123,7 @@ void TypingWorker::begin(std::uint32_t region) {
                         });
 }
 
-// Does each step for all of them before the next one: while one waits for its memory, others
+// Does each step for all claims before the next step: while one claim waits for memory, the others
 // continue.
 void TypingWorker::settle_all(const ClaimChunk& chunk) {
   std::size_t places = 0;
@@ -155,8 +155,8 @@ void TypingWorker::settle(const Place& place) {
   std::uint32_t& cell = work_.cells[place.number];
   const FitMemo::Entry& fitting = fits_.of(place.claim, work_.heap.blocks()[place.ref.block]);
   const std::uint32_t old = cell;
-  // Nearly always: a first type, or the same again. Which of the two is unpredictable, so there is
-  // no branch for it.
+  // Nearly every claim gives the object its first type, or the same type again. Which of the two is
+  // unpredictable, so there is no branch for it.
   const bool is_plain = fitting.is_plain & (place.inside == 0);
   if (is_plain & ((old == 0) | (old == fitting.cell))) {
     cell = fitting.cell;

@@ -77,7 +77,7 @@ std::optional<Scalar> scalar_of(const types::Type& type, std::uint64_t raw, unsi
     case Encoding::Float: return float_of(raw, bits / 8);
     case Encoding::Boolean: return Scalar{raw != 0 ? "true" : "false", false};
     case Encoding::Character: {
-      if (bits != 32 || raw > 0x10ffff) break;  // of C: mostly small numbers
+      if (bits != 32 || raw > 0x10ffff) break;  // C's are mostly small numbers
       Scalar letter{{}, true};
       append_utf8(letter.text, static_cast<std::uint32_t>(raw));
       return letter;

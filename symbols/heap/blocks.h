@@ -89,7 +89,7 @@ struct Shape {
   [[nodiscard]] bool is_chunk(const Block& block) const {
     return shares_pages && (block.flags & kChunk) != 0;
   }
-  // The memory from a block's start on that belongs to no other block.
+  // The size of the memory that begins with the block and belongs to no other one.
   [[nodiscard]] std::uint64_t extent_bytes(const Block& block) const {
     if (is_chunk(block)) return block.object_bytes;
     if (block.objects > 1) return block_bytes;

@@ -63,8 +63,8 @@ class RootSearch {
   }
 
  private:
-  // Memory below a stack, so that what lies between its start and the stack pointer is unused
-  // stack.
+  // Whether the mapping is a stack from its start on, with a guard below it, so that everything
+  // below the stack pointer is unused.
   static bool is_guard(const Mapping* before, const Mapping& mapping) {
     if (mapping.path == "[stack]") return true;
     return before != nullptr && before->range.end() == mapping.range.start && !before->readable;

@@ -71,11 +71,11 @@ struct ScanRules {
 //
 // The index has an entry for each 4 KiB, which points to a 32-byte record of the block. The record
 // has everything that marking needs, so a pointer costs at most two cache misses before the object.
-// The entries are one array by address. If that would be mostly empty, because parts of the heap
-// lie far apart, a small hash table leads from address >> 22 to 1024 of them, as the collector's
+// The entries are one array by address. If that array would be mostly empty, because parts of the
+// heap lie far apart, a small hash table finds 1024 entries by address >> 22, as the collector's
 // does.
 //
-// If blocks share pages (Shape::shares_pages), an entry may instead lead to a map of the granules
+// If blocks share pages (Shape::shares_pages), an entry may instead point to a map of the granules
 // of its page at which blocks begin.
 //
 // A heap may hold both a collector's blocks and allocations of malloc. The collector scans its
@@ -296,7 +296,7 @@ class Heap {
     return page.first + begun == 0 ? kNone : page.first + begun - 1;
   }
 
-  // In the hash table; null if there is no block in that chunk.
+  // Looks in the hash table. Null if there is no block in that chunk.
   [[nodiscard]] const std::uint32_t* find_pages(std::uint64_t key) const;
 
   static std::uint64_t load_word(const std::byte* at) {

@@ -8,7 +8,7 @@
 #include "symbols/heap/kind.h"
 #include "symbols/heap/live_set.h"
 
-// Several heaps of a process as one, so that a path may lead from an object of a collector into
+// Several heaps of a process as one, so that a path may go from an object of a collector into
 // malloc's memory and back.
 //
 // Each heap keeps its own rule of what is alive:
@@ -16,7 +16,7 @@
 //     unless the program has registered a part of it, so a reference there keeps nothing alive.
 //   - An allocation is reachable if any private memory references it, directly or not: the roots of
 //     by_hand.h, and every word of a live object of the collector, whether the collector scans that
-//     word or not. The path may also lead through an object that only allocations reference: the
+//     word or not. The path may also go through an object that only allocations reference: the
 //     collector will free it, but until then the program can use it.
 // An allocation that only garbage references is leaked, because nobody will free it: an object that
 // still has to be finalized is alive for the collector. Objects with a disclaim procedure, which

@@ -15,7 +15,8 @@ struct Surroundings;
 // for a property, never for the kind. The defaults are those of a collector's heap.
 struct Kind {
   std::string_view name;  // in snapshots: "bdwgc"
-  // In JSON, in labels and as the value of --heap: "gc". A process has one kind with a key at most.
+  // In JSON, in labels and as the value of --heap: "gc". A process has at most one kind with this
+  // key.
   std::string_view key;
   std::string_view owner;  // "the collector"
   // Unreachable objects are freed by a collector. Otherwise the program frees its objects itself,
@@ -25,14 +26,14 @@ struct Kind {
   // Objects without a type are named by their size, "(48 bytes)".
   bool is_named_by_size = false;
   // The words for its parts: objects that are reachable and those that are not, the rest of what is
-  // in use, and both of these if they are not told apart.
+  // in use, and the sum of unreachable objects and the rest, if they cannot be distinguished.
   std::string_view reachable = "live objects";
   std::string_view unreachable = "unreachable objects: the next collection frees them";
   std::string_view rest = "fragmented: free slots and ends of blocks in use";
   std::string_view rest_key = "fragmented_bytes";  // in JSON
   std::string_view not_reachable = "not reachable, or unused in blocks in use";
   std::string_view free = "free blocks";  // if it has no facts about its free bytes
-  // Of the free bytes; empty if it returns none to the system.
+  // The words for free bytes that were returned to the system; empty if it returns none.
   std::string_view unmapped = "free blocks returned to the system (unmapped)";
   std::string_view tip = {};  // how to see what else the process has allocated; may be empty
   // Why --summary has no memory by use.

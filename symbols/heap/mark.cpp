@@ -26,7 +26,7 @@ constexpr std::size_t kQueueItems = 16;     // being prefetched into the cache; 
 constexpr std::size_t kAhead = 8;           // words of a packet examined ahead of their turn
 constexpr std::size_t kPacketWords = 512;   // collected for another worker before they are given
 constexpr std::size_t kShareAbove = 64;     // items that a worker keeps when others run out
-constexpr unsigned kShareEvery = 64;        // scanned items between checks whether they do
+constexpr unsigned kShareEvery = 64;        // scanned items between checks for that
 
 constexpr unsigned kPatience = 32;  // such checks before work is shared against ownership
 

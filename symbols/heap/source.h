@@ -158,8 +158,7 @@ class Source {
   // Reads the heap from the copy, and fills all of `contents` that plan() did not. It fails with
   // Unsupported if there is no such heap.
   virtual Result<void> read(const Copied& copied, const Taken& taken, Contents& contents) = 0;
-  // Traces the heap from `roots`. What shows that some roots were not seen is a problem of the
-  // result.
+  // Traces the heap from `roots`. Signs that some roots were not seen are problems of the result.
   virtual LiveSet mark(Heap& heap,
                        const Copied& copied,
                        std::vector<RootRange> roots,
@@ -169,8 +168,8 @@ class Source {
                             runtimes::ObjectNames& /*names*/) const {}
 };
 
-// The heap's counters. If its owner keeps them at an unknown place, the size of the heap is what
-// its blocks add up to. `in_use` is how much memory the process uses.
+// The heap's counters. If its owner keeps them at an unknown place, the size of the heap is the sum
+// of its blocks. `in_use` is how much memory the process uses.
 Counters counters_or_blocks(const Source& heap, const Surroundings& target, std::uint64_t in_use);
 
 }  // namespace heapattach::heap

@@ -306,7 +306,7 @@ class MappedSearch {
 
  private:
   static constexpr std::uint64_t kMapped = 2;
-  static constexpr std::uint64_t kHuge = 1;  // beside the distance, since 2.43: huge pages
+  static constexpr std::uint64_t kHuge = 1;  // a flag of the distance, since 2.43: huge pages
 
   [[nodiscard]] std::optional<Chunk> chunk_in_page(RemoteAddr page, RemoteAddr end) const {
     const std::uint64_t word = words_.at_or_zero(page + 8);

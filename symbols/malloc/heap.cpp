@@ -123,8 +123,8 @@ void list_blocks(const Walked& walked, const Account& account, heap::BlockIndex&
     block.object_bytes = chunk.usable();
     block.descriptor = block.object_bytes;
     block.objects = 1;
-    // The last word has the address of the next chunk's header. malloc's own data has such
-    // addresses, so they count as references to neither.
+    // The last word of a chunk is at the address of the next chunk's header. malloc's own data
+    // contain such addresses, so they count as references to neither chunk.
     block.flags = heap::kChunk | heap::kSharedEnd;
     index.blocks.push_back(block);
   }

@@ -69,7 +69,7 @@ class Finder {
     if (seen_.insert(heap_.number(ref))) found_.push_back({ref, what, holder});
   }
 
-  // A static structure of libstdc++: a mutex, the first free entry, the memory, its size.
+  // Finds a static structure of libstdc++: a mutex, the first free entry, the memory, its size.
   void find_emergency_pools() {
     for (const Module& module : copied_.modules.all()) {
       if (!module.find_symbol("__cxa_allocate_exception")) continue;
@@ -152,8 +152,8 @@ class Finder {
     return true;
   }
 
-  // At a thread pointer: itself (not on aarch64), and a vector with an entry for each module. The
-  // vector begins with its length, one entry before the address.
+  // At a thread pointer are the pointer itself (not on aarch64), and the address of a vector with
+  // an entry for each module. The vector begins with its length, one entry before the address.
   void find_thread_data() {
     constexpr std::uint64_t kEntry = 16;
     constexpr std::uint64_t kSelf = 16;
@@ -209,7 +209,8 @@ class Finder {
     }
   }
 
-  // getaddrinfo() allocates each result with its address behind it, and points to that.
+  // getaddrinfo() allocates each result together with the socket address that the result
+  // references.
   void find_addresses() {
     for (std::uint32_t block = 0; block < heap_.blocks().size(); ++block) {
       const std::uint64_t bytes = heap_.blocks()[block].object_bytes;

@@ -16,8 +16,7 @@ namespace heapattach::glibc {
 [[nodiscard]] std::vector<heap::OwnObject> find_library_objects(const heap::Heap& heap,
                                                                 const heap::Copied& copied);
 
-// Whether a type's name is one that these get as the parts of something, such as
-// "(emergency pool of libstdc++)".
+// Whether a type's name is one that such allocations get: "(emergency pool of libstdc++)".
 [[nodiscard]] bool is_library_object(std::string_view type_name);
 
 }  // namespace heapattach::glibc

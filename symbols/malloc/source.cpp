@@ -34,7 +34,7 @@ std::vector<Range> places_for_chunks(const MemoryMap& map, std::span<const Range
 }
 
 // The places below which threads have the C library's thread-local variables: on x86-64, their
-// thread pointers. On aarch64, the variables are above those.
+// thread pointers. On aarch64, the variables are above the thread pointers.
 std::vector<RemoteAddr> thread_pointers(std::span<const FrozenThread> threads,
                                         std::uint16_t machine) {
   constexpr std::uint64_t kUsualBytes = 0x4000;
@@ -71,7 +71,7 @@ std::string remark_of(const Account& account) {
 
 }  // namespace
 
-// Only its symbols show it.
+// Only symbols show which module contains malloc.
 std::string Source::module(const Modules& modules) const {
   for (const Module& module : modules.all()) {
     if (module.find_symbol("mallopt")) return module.name();

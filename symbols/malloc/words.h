@@ -18,7 +18,7 @@ namespace heapattach::glibc {
 // threads at once.
 class Words {
  public:
-  // Only `touched` (sorted) has contents; if it is empty, all captured memory has.
+  // Only `touched` (sorted) has contents; if it is empty, all captured memory has contents.
   explicit Words(const Capture& capture, std::span<const Range> touched = {})
       : capture_(&capture), touched_(touched) {}
   // Reads `memory` page by page, and keeps what it read.

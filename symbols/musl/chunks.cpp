@@ -22,7 +22,7 @@ constexpr std::uint64_t kNext = 16;  // in a free chunk, and in a bin, which is 
 constexpr std::uint64_t kPrevious = 24;
 constexpr unsigned kBins = 64;
 constexpr std::uint64_t kBinBytes = 24;
-constexpr std::uint64_t kMostStrangers = 4096;  // of a bin whose chunks may form a circle
+constexpr std::uint64_t kMostStrangers = 4096;  // visited in a bin, whose chunks may form a circle
 constexpr unsigned kExactBins = 32;             // with chunks of one size each
 
 // The bin with this number, addressed as if it were a chunk.
@@ -51,7 +51,7 @@ Bin look_at_bin(const Words& words, RemoteAddr bins, unsigned number) {
   return is_right ? Bin::Full : Bin::Wrong;
 }
 
-// Each thread may have been stopped while it changed one of them.
+// Tolerates one wrong bin for each thread, which may have been stopped while it changed a bin.
 bool are_bins(const Words& words, RemoteAddr bins, std::size_t threads) {
   const std::size_t most_wrong = std::clamp<std::size_t>(threads, 2, kBins / 4);
   std::size_t wrong = 0;
@@ -82,7 +82,7 @@ class Walk {
     }
   }
 
-  // The rest of a page before or behind a module's data.
+  // Finds chunks in the rest of a page before or after a module's data.
   void find_donated(const Range& rest) {
     RemoteAddr at{(rest.start.value + kSizeUnit - 1 - kHeader) / kSizeUnit * kSizeUnit + kHeader};
     while (at + 2 * kHeader <= rest.end()) at = std::max(at + kSizeUnit, walk(at, at, rest.end()));
@@ -138,7 +138,8 @@ class Walk {
     return at + kHeader;
   }
 
-  // One chunk may be chance; several that fit are a segment that is broken or in change.
+  // One chunk may be chance. Several that fit are a segment that is broken, or that a thread is
+  // changing.
   RemoteAddr give_up(std::size_t before, RemoteAddr first, RemoteAddr at) {
     const std::size_t walked = result_.all.size() - before;
     result_.all.resize(before);
@@ -225,7 +226,7 @@ std::optional<RemoteAddr> find_bins(const Words& words,
         at = RemoteAddr{(touched.value + 7) & ~std::uint64_t{7}};
         continue;
       }
-      // The first bin that was used.
+      // `at` may be the word of a used bin that has its first chunk: try each bin that it could be.
       const RemoteAddr bin = at - kNext;
       const std::uint64_t first = words.at_or_zero(at);
       const bool is_used =

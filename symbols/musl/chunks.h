@@ -11,18 +11,18 @@
 // Finds and walks the heap of musl's older malloc (until 1.2.0, and in later releases if they were
 // configured with it), by its shape:
 //
-//   - 64 bins in the C library's data: a lock, the first and the last chunk; an empty one points to
-//     itself, as if it were a chunk. Before them is a word with a bit for each bin that has a
-//     chunk.
-//   - A chunk has its size at its end, too, in the header of the next one. Each of the two words
-//   has
-//     a bit that says whether it is in use. Sizes are multiples of 32; the program's memory begins
-//     after the 16 bytes of the header, and ends with the chunk.
+//   - 64 bins in the C library's data: a lock, the first and the last chunk. An empty bin points
+//     to itself, as if it were a chunk. Before the bins is a word with a bit for each bin that has
+//     a chunk.
+//   - A chunk also has its size at its end, in the header of the next one. Each of the two words
+//     has a bit that says whether the chunk is in use. Sizes are multiples of 32. The program's
+//     memory begins after the header of 16 bytes, and ends with the chunk.
 //   - Chunks are in segments: of the break, mapped, or donated by the loader. The first chunk of a
-//     segment says that the one before has no bytes and is in use, and so does the last header of
-//     the next one. A segment begins 16 bytes after the start of a page unless it was donated.
-//   - A chunk with a mapping of its own is not marked as in use, and has the distance from the
-//     mapping's start instead of a size before it. Nothing counts them.
+//     segment says that the chunk before it has no bytes and is in use, and the header after the
+//     last chunk says that of the next one. A segment begins 16 bytes after the start of a page,
+//     unless it was donated.
+//   - A chunk with a mapping of its own is not marked as in use. Instead of a size before it, the
+//     chunk has the distance from the mapping's start. Nothing counts such chunks.
 namespace heapattach::musl {
 
 enum class ChunkState : std::uint8_t { InUse, Free, Mapped };

@@ -17,7 +17,7 @@ constexpr std::uint64_t kClassless = 63;
 constexpr std::uint64_t kMostSlots = 32;  // of a group
 constexpr std::uint64_t kMostMapped = std::uint64_t{1} << 47;
 
-// In units.
+// The sizes of slots, in units.
 constexpr std::array<std::uint16_t, kClasses> kSizes{
     1,   2,   3,   4,    5,    6,    7,    8,    9,    10,   12,   15,   18,   20,   25,   31,
     36,  42,  50,  63,   72,   84,   102,  127,  146,  170,  204,  255,  292,  340,  409,  511,
@@ -93,8 +93,8 @@ class Walk {
   }
 
   // A thread that makes a group has the lock, and often waits for the group's first page. Then the
-  // meta is in no list yet, and the group does not lead back to it. So it is for a moment when a
-  // nested group is freed.
+  // meta is in no list yet, and the group does not reference it. The same is true for a moment when
+  // a nested group is freed.
   [[nodiscard]] bool is_in_change(const Meta& meta) const {
     const bool is_unlisted = meta.previous == 0 && meta.next == 0;
     const bool is_unused = meta.numbers == 0 || (meta.available | meta.freed) != 0;
@@ -197,7 +197,7 @@ bool nest(const Group& inner, Group& outer) {
   return true;
 }
 
-// Puts each nested group behind the one around it, and drops those that overlap.
+// Puts each nested group after the one around it, and drops groups that overlap.
 void arrange(Groups& groups) {
   std::sort(groups.all.begin(), groups.all.end(), [](const Group& a, const Group& b) {
     return a.at != b.at ? a.at < b.at : a.bytes > b.bytes;
@@ -223,7 +223,7 @@ void arrange(Groups& groups) {
       fmt::format("{} of its groups overlap, the first at {:#x}", dropped, first.value));
 }
 
-// The four bytes before an allocation, and the four before these.
+// The four bytes before an allocation, and the four bytes before those.
 struct Header {
   std::uint32_t long_distance;
   std::uint8_t has_long_distance;
@@ -232,7 +232,7 @@ struct Header {
 
   [[nodiscard]] unsigned slot() const { return numbers & 31; }
   [[nodiscard]] unsigned unused() const { return numbers >> 5; }
-  // In units, from the group's first slot.
+  // Whether the header gives this distance from the group's first slot, in units.
   [[nodiscard]] bool says(std::uint64_t units) const {
     if (has_long_distance == 0) return distance == units;
     return distance == 0 && long_distance == units;

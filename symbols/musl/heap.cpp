@@ -32,7 +32,7 @@ class Listing {
     while (next_ < groups_.size()) add_group();
   }
 
-  // Slots that are in use, but not yet or no longer the program's.
+  // The number of slots that are in use, but do not belong to the program yet, or no longer do.
   std::uint64_t in_change = 0;
   std::uint64_t overwritten = 0;
   RemoteAddr first_overwritten;

@@ -9,8 +9,7 @@
 #include "symbols/heap/source.h"
 
 // The heap of musl's malloc, read from a copy of the process's writable memory: mallocng, since
-// 1.2.1, or the one that was there before. It needs no symbols, only the places of the modules'
-// data.
+// 1.2.1, or its predecessor. It needs no symbols, only the places of the modules' data.
 //
 // Every allocation that the program has not freed becomes a block with one object. mallocng keeps
 // the size that the program asked for, which is the object's; malloc(0) counts as one byte.

@@ -12,8 +12,8 @@ namespace heapattach::musl {
 
 [[nodiscard]] Result<std::unique_ptr<heap::Source>> find_heap(const heap::Surroundings& target);
 
-// A process has either this malloc or glibc's, so both have one key, and the same words but for
-// what is neither in an allocation nor free: a slot may be larger than what was asked for.
+// A process has either this malloc or glibc's, so both have one key. They also have the same words,
+// except for memory that is neither allocated nor free: a slot may be larger than its allocation.
 inline constexpr heap::Kind kHeapKind = [] {
   heap::Kind kind = glibc::kHeapKind;
   kind.name = "musl";

@@ -9,9 +9,9 @@
 
 namespace heapattach::musl {
 
-// The heap of a static program without symbols, which has glibc's malloc or musl's. While its
-// threads allocate, the bins of musl's older malloc are in change whenever we look at them, so the
-// copy decides. Until then, it is said to be glibc's.
+// The heap of a static program without symbols, which has glibc's malloc or musl's. While threads
+// allocate, they may be changing the bins of musl's older malloc whenever we look, so only the copy
+// shows which malloc it is. Until then, the heap is called glibc's.
 class Undecided final : public heap::Source {
  public:
   [[nodiscard]] const heap::Kind& kind() const override { return chosen().kind(); }

@@ -25,10 +25,10 @@ class ExpressionReader {
   ExpressionReader(const Facts& facts, const runtimes::HeapView& view)
       : facts_(facts), view_(view) {}
 
-  // Null if there is no expression at `at`, by the word that it begins with.
+  // The expression at `at`; null if the first word there is not that of an expression.
   const Expression* at(std::uint64_t at);
-  // " at FILE:LINE" for a position; empty if it is unknown. Text that is in no file is in
-  // "(string)" or "(stdin)".
+  // " at FILE:LINE" for a position; empty if it is unknown. For source text that is in no file,
+  // FILE is "(string)" or "(stdin)".
   const std::string& place(std::uint64_t position);
   // Whether `position` is that of an expression for a set whose attributes all have their names in
   // the source. Other names are data of the program.

@@ -14,9 +14,9 @@
 //
 // A value is an object of three words, and the first has its type in four bytes. A value that was
 // not computed yet is a thunk: the expression that computes it, and the environment with its
-// variables. Expressions are C++ objects in malloc's memory, known by their vtables, which say
-// where they stand in the program's source. (Sources: value.hh, nixexpr.hh, attr-set.hh, eval.hh
-// and symbol-table.hh of 2.8.0.)
+// variables. Expressions are C++ objects in malloc's memory, known by their vtables, with their
+// places in the program's source. (Sources: value.hh, nixexpr.hh, attr-set.hh, eval.hh and
+// symbol-table.hh of 2.8.0.)
 namespace heapattach::nix {
 
 // The types of values.
@@ -71,12 +71,13 @@ struct ExpressionClass {
 };
 
 struct Facts {
-  std::uint64_t no_position = 0;  // the address that stands for no position
-  // By the word that an expression begins with.
+  std::uint64_t no_position = 0;  // the address that means no position
+  // The classes, by the word that their expressions begin with.
   std::unordered_map<std::uint64_t, const ExpressionClass*> classes;
 };
 
-// Nothing if the target is not Nix, or another release, which represents positions in another way.
+// Nothing if the target is not Nix, or is another release: others represent positions in another
+// way.
 [[nodiscard]] std::optional<Facts> find_nix(const Modules& modules, const MemoryReader& memory);
 
 // Whether the position that means "none" looks as in 2.8: no file, line 0, and the origin of a

@@ -40,7 +40,7 @@ class Namer {
     std::uint64_t at = 0;
     What what = What::Value;
   };
-  // The sets of one place, and the names of the attributes of the first of them.
+  // The sets that were made at one place in the source, and the attributes of the first of them.
   struct SetsAt {
     std::vector<std::string> attributes;
     ShapeNumber same = 0;   // of sets with these attributes
@@ -62,8 +62,8 @@ class Namer {
            runtimes::fits(block.object_bytes, kValueBytes);
   }
 
-  // Names the object at `at` and notes that its references are to be followed, if it is what
-  // something refers to it as.
+  // Names the object at `at`, and has its references followed later, if the object is what a
+  // reference to it says.
   void claim(std::uint64_t at, What what, std::string_view holder = "") {
     const auto ref = view_.object_at(at);
     if (!ref || names_.has(heap_.number(*ref)) || heap_.is_chunk(ref->block)) return;

@@ -72,7 +72,7 @@ class ValueReader {
 
   const runtimes::HeapView& view_;
   ExpressionReader expressions_;
-  // What was found, by address: any number of values may refer to one large set or list.
+  // Results by address, because any number of values may refer to one large set or list.
   std::unordered_map<std::uint64_t, bool> attributes_;
   std::unordered_map<std::uint64_t, std::uint64_t> elements_;
 };

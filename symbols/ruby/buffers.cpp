@@ -38,7 +38,7 @@ std::vector<Range> unwritten_parts(const heap::Heap& heap,
     const auto ref = heap.object_at(buffer.at);
     if (!ref || !heap.is_chunk(ref->block)) return;
     const std::uint64_t bytes = heap.blocks()[ref->block].object_bytes;
-    // The length of memory that is being made into an object may be anything.
+    // While an object is being made, its length may be anything.
     parts.push_back({ref->block, std::min(buffer.used, bytes)});
   });
   // If several objects claim one allocation, the one that uses most of it counts.

@@ -88,7 +88,7 @@ void fit_marks(const Values& values, const std::vector<Anchor>& anchors, Layout&
   page.bytes = static_cast<std::uint16_t>(page.marks != 0 ? page.marks + bitmap : kRecordBytes);
 }
 
-// The first slot of a page; 0 if it is empty: since 3.4 such a page is kept without one.
+// The first slot of a page; 0 for an empty page, which is kept without a first slot since 3.4.
 std::optional<std::uint64_t> start_of_page(const Values& values,
                                            const Layout& layout,
                                            std::uint64_t record) {

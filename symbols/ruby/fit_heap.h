@@ -19,9 +19,9 @@ struct ListPlace {
 };
 
 // Sets the size of pages, and the offsets in their records, from `objects`, which must be objects
-// of the heap. Believed only if every object's page begins with the address of its record, the
-// record has the address of the first slot, and the object is at the beginning of a slot. Returns
-// whether such offsets were found.
+// of the heap. The offsets are believed only if every object's page begins with the address of its
+// record, the record has the address of the first slot, and the object is at the beginning of a
+// slot. Returns whether such offsets were found.
 bool fit_pages(const Values& values, std::span<const Value> objects, Layout& layout);
 
 // Finds the list whose entries are records of pages, in ascending order, among them those of

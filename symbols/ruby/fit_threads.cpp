@@ -100,7 +100,8 @@ class ThreadFitter {
     return false;
   }
 
-  // The thread is in a list whose head is in its ractor, with the number of threads behind it.
+  // Finds the ractor: the thread is in a list whose head is there, followed by the number of
+  // threads.
   bool find_ractor() {
     const auto nodes = list_nodes(values_, thread_, kMostThreads);
     if (!nodes) return false;
@@ -130,7 +131,7 @@ class ThreadFitter {
     return false;
   }
 
-  // A context is a part of its fiber.
+  // Finds the fiber, of which the context is a part.
   bool find_fiber() {
     constexpr std::uint64_t kMostBefore = 512;
     const std::uint64_t fiber = values_.word(context_ + layout_.context.fiber).value_or(0);
@@ -139,8 +140,8 @@ class ThreadFitter {
     return true;
   }
 
-  // A thread's two Arrays for interrupts are between what it is blocked in and the Mutex that it
-  // waits for.
+  // Finds what the thread is blocked in, and the Mutex that it waits for: the two Arrays for its
+  // interrupts are between them.
   bool find_waits() {
     constexpr std::uint64_t kBlockingBefore = 24;
     for (std::uint64_t at = layout_.thread.context + 8U; at < kThreadBytes; at += 8) {
@@ -158,7 +159,7 @@ class ThreadFitter {
     return false;
   }
 
-  // Before the Mutex is a lock of the C library's, which has 40 or, in glibc on aarch64, 48 bytes.
+  // A lock of the C library precedes the Mutex. It has 40 bytes, or 48 in glibc on aarch64.
   [[nodiscard]] std::uint64_t place_of_mutex(std::uint64_t arrays) const {
     constexpr std::uint64_t kBehind = 72;
     const auto may_be = [&](std::uint64_t at) {
@@ -169,7 +170,8 @@ class ThreadFitter {
     return !may_be(at) && may_be(at + 8) ? at + 8 : at;
   }
 
-  // The name is three words after the thread's first fiber. Without it, threads have no names.
+  // Finds the name, which is three words after the thread's first fiber. If it is not found,
+  // threads have no names.
   void find_name() {
     constexpr std::uint64_t kNameBehind = 24;
     constexpr Value kMostSpecial = 0x34;  // nil, in every release
@@ -186,7 +188,8 @@ class ThreadFitter {
     }
   }
 
-  // Releases before 3.4 have a list of awaited descriptors.
+  // Forgets the offsets of the list of awaited descriptors, which releases before 3.4 have, and of
+  // the lock's owner, unless they fit.
   void check_lists() {
     auto& waiting = layout_.vm.waiting_descriptors;
     if (waiting != 0 && !list_nodes(values_, vm_ + waiting, kMostThreads)) waiting = 0;
@@ -227,8 +230,8 @@ bool has_names(const Values& values, const Body& body, std::uint64_t at) {
          is_text(values, body[at / 8 + 2]);
 }
 
-// Where in the bodies a path is followed by two names. Code that is garbage may have lost its own,
-// so a third of the bodies may be without them, and are removed.
+// The offset at which a path is followed by two names. Code that is garbage may have lost its
+// names, so a third of the bodies may lack them, and are removed.
 std::uint64_t find_path(const Values& values, std::vector<Body>& bodies) {
   for (std::uint64_t at = 16; at + 40 < kBodyBytes; at += 8) {
     std::vector<Body> named;
@@ -242,7 +245,7 @@ std::uint64_t find_path(const Values& values, std::vector<Body>& bodies) {
   return 0;
 }
 
-// Whether a table of lines is at this offset of a body. Its first line is one of the code's.
+// Whether a body has its table of lines at this offset.
 bool has_lines(const Values& values, const Layout& layout, const Body& body, std::uint64_t at) {
   constexpr std::uint32_t kMostLines = 1'000'000;
   const std::uint32_t instructions = half(body, layout.code.size);
@@ -262,7 +265,7 @@ bool fit_bodies(const Values& values, std::vector<Body> bodies, Layout& layout) 
   form.path = small(path);
   form.label = small(path + 16);
   form.first_line = small(path + 24);
-  // As a number it is followed by the number of a node, in the upper half of the word.
+  // If the first line is a plain number, the upper half of its word is the number of a node.
   form.first_line_is_value = true;
   for (const Body& body : bodies) {
     const std::uint64_t word = body[form.first_line / 8];
@@ -345,7 +348,7 @@ std::vector<Singleton> singletons_of(const Values& values, std::span<const Named
   return found;
 }
 
-// Where singleton classes have the class that they belong to.
+// The offset at which a singleton class references the class that it belongs to.
 std::uint16_t find_attached(const Values& values, const std::vector<Singleton>& all) {
   for (std::uint64_t at = 24; at < kClassBytes; at += 8) {
     const bool has_all = std::all_of(all.begin(), all.end(), [&](const Singleton& one) {

@@ -150,8 +150,8 @@ std::optional<FrameReader::Code> FrameReader::read_code(std::uint64_t iseq) cons
   return code;
 }
 
-// The name of code, which since 3.4 is that of the code around it for what an eval, a rescue or an
-// ensure executes. The code around it is one of the words behind the tables of lines and locals.
+// The name of code. Since 3.4, the code of an eval, a rescue or an ensure has the name of the code
+// around it, which is one of the words after the tables of lines and locals.
 std::optional<std::string> FrameReader::label_of(std::uint64_t body) const {
   constexpr int kMostParents = 8;
   constexpr std::uint32_t kFirstKind = 4;  // ISEQ_TYPE_RESCUE, ENSURE, EVAL

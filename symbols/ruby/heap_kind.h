@@ -4,8 +4,8 @@
 
 namespace heapattach::ruby {
 
-// The heap of Ruby's interpreter. A snapshot of it is a dump by the interpreter, or read from its
-// pages.
+// The heap of Ruby's interpreter. A snapshot of it is a dump by the interpreter, or is read from
+// the heap's pages.
 inline constexpr heap::Kind kHeapKind{.name = "ruby",
                                       .key = "ruby",
                                       .owner = "the collector",

@@ -114,7 +114,7 @@ class Lister {
     return {};
   }
 
-  // Since 3.4, a page without objects is kept for later, and a new one begins so.
+  // Whether a page is new, or is one without objects that is kept for later, as it is since 3.4.
   [[nodiscard]] bool is_empty(std::span<const std::byte> record) const {
     const auto& form = layout_.page;
     return read_from<std::uint64_t>(record, form.start) == 0 &&

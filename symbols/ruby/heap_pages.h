@@ -89,7 +89,7 @@ class HeapCopy {
   [[nodiscard]] std::size_t page_count() const { return pages_.size(); }
   // The name of an object's class; nothing if the class has no name that can be read.
   [[nodiscard]] std::optional<std::string> class_name(Value of_class) const;
-  // As in Layout::values.
+  // ValueForm::has_fields of the release.
   [[nodiscard]] bool has_fields() const { return layout_->values.has_fields; }
   // The name of a Data's type, such as "thread"; empty if it has none.
   [[nodiscard]] std::string data_name(const Slot& slot) const;

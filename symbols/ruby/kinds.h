@@ -13,7 +13,7 @@ class HeapCopy;
 // The word for a kind of object in a dump by ObjectSpace: "STRING".
 [[nodiscard]] std::string_view dump_word(Kind kind);
 
-// The word for a kind of internal object in a dump: "iseq". Since 4.0 they are other kinds, and
+// The word for a kind of internal object in a dump: "iseq". The kinds are others since 4.0, when
 // objects `have_fields` (ValueForm).
 [[nodiscard]] std::string_view internal_word(const Slot& slot, bool have_fields);
 

@@ -9,8 +9,8 @@ namespace heapattach::ruby {
 
 // Offsets, in bytes, of the members of Ruby's structures that are read from outside. Ruby exports
 // no accessors from which they could be learned, and its debug information is rarely installed. So
-// they are found in each process by what references what (fit_heap.h, fit_threads.h). The tables of
-// two releases are where the search begins.
+// they are found in each process by what references what (fit_heap.h, fit_threads.h). The search
+// begins with the tables of two releases.
 
 // Differences between releases in how values are stored.
 struct ValueForm {
@@ -58,22 +58,22 @@ struct Layout {
   struct {
     std::uint16_t size, code, path, label, first_line, lines, line_count, line_index, bytes;
     bool first_line_is_value;          // a Fixnum
-    bool has_label_of_parent = false;  // since 3.4: of what an eval, a rescue or an ensure executes
+    bool has_label_of_parent = false;  // since 3.4: code of an eval, a rescue or an ensure
   } code;                              // struct rb_iseq_constant_body
   struct {
     std::uint16_t definition, owner, original_id;  // original_id is in the definition
   } method;                                        // rb_method_entry_t
-  // The names in a class or module. If 0, they are variables of the class, under names of their
-  // own: in a table, or, if `variables` is not 0, in a buffer that is there, as the class's shape
-  // says.
+  // Offsets in a class or module. If those of its names are 0, the names are variables of the
+  // class: in a table or, if `variables` is not 0, in the buffer that is referenced there, in the
+  // order of the class's shape.
   struct {
     std::uint16_t name, attached;
     std::uint16_t variables = 0;
     std::uint16_t superclass = 16;
     std::uint8_t singleton = 0;  // the user flag of a singleton class
   } of_class;
-  // rb_objspace_t. Of the offsets, `flags` and `sorted_length` are 0 if they are not known. If
-  // `list_has_count`, the list of pages begins with its length and capacity.
+  // rb_objspace_t. `flags` and `sorted_length` are 0 if they are not known. If `list_has_count`,
+  // the list of pages begins with its length and capacity.
   struct {
     std::uint16_t flags, sorted, pages, sorted_length, range;
     bool list_has_count = false;

@@ -7,7 +7,8 @@
 
 namespace heapattach::ruby {
 
-// Threads that wait for Ruby's lock. Since 3.3, who releases the lock hands it to the first one.
+// Threads that wait for Ruby's lock. Since 3.3, the thread that releases the lock hands it to the
+// first one.
 struct LockQueue {
   RemoteAddr head;  // two words, and then the count
   std::uint32_t count = 0;

@@ -169,7 +169,7 @@ class Finder {
     return found;
   }
 
-  // Nothing if Ruby changes the list each time.
+  // All pages; none if Ruby changes the list during each of a few tries.
   [[nodiscard]] std::vector<HeapPage> pages_now() const {
     for (int tries = 0; tries < kMostTries; ++tries) {
       auto list = list_pages(machine_, values_.memory(), {});
@@ -280,7 +280,7 @@ class Finder {
     if (!groups || groups->count <= (last - 1) / kNamesTogether) return false;
     const std::uint64_t usual = machine_.layout->initialize;
     if (name_in(values_, names, usual) == "initialize") return true;
-    // Each release has more names before it.
+    // Each release has more names before "initialize".
     for (std::uint64_t serial = kLeast; serial < std::min(last, kNamesTogether); ++serial) {
       if (name_in(values_, names, serial) == "initialize") return true;
     }

@@ -22,8 +22,8 @@ using runtimes::ShapeNumber;
 // The words with which every slot begins: its flags and its class.
 constexpr std::uint64_t kHeadBytes = 16;
 
-// The name of a type, and where its objects have which of their variables. An offset at which
-// objects have different ones has none.
+// The name of a type, and its objects' variables by their offsets. An offset at which objects have
+// different variables has no name.
 struct NamedType {
   std::string name;
   std::map<std::uint64_t, std::string_view> variables;

@@ -81,7 +81,8 @@ Extent ReferenceReader::read(Value at, const Slot& slot, List& into) {
       break;
     case Kind::Regexp: add(words[3], "source", into); break;
     case Kind::Match:
-      // Since 3.3 the match itself is in the slot, and the expression before it.
+      // Until 3.2 the address of the match comes before the expression. Since 3.3 the match itself
+      // is in the slot, after the expression.
       add(is_object_(words[4]) ? words[4] : words[3], "regexp", into);
       add(words[2], "string", into);
       break;

@@ -43,9 +43,9 @@ class ReferenceReader {
     slot_bytes_ = std::move(slot_bytes);
   }
 
-  // The words that all Arrays, Structs and variables together may have: those of the process's
-  // memory, since each belongs to one object. More are in a heap that is broken, or that shall cost
-  // our memory.
+  // Limits the words of all Arrays, Structs and variables together to those of the process's
+  // memory: each word belongs to one object. A heap with more is broken, or made to exhaust our
+  // memory.
   void allow(std::uint64_t words) { words_left_ = words; }
 
   // Replaces the contents of `into` by the references of the object in this slot, except its class.
@@ -112,7 +112,7 @@ class ReferenceReader {
   void generic(Value at, const Slot& slot, List& into);
   void words_of_block(std::uint64_t at, List& into);
   void fail() { has_failed_ = true; }
-  // Whether an object may have so many words.
+  // Counts the words of an object. False if they are too many.
   bool take(std::uint64_t words) {
     constexpr std::uint64_t kMost = std::uint64_t{1} << 27;
     if (words > std::min(kMost, words_left_)) return false;

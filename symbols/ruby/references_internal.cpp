@@ -123,7 +123,7 @@ void ReferenceReader::caches(std::uint64_t table, List& into) {
 Extent ReferenceReader::internal(Value at, const Slot& slot, List& into) {
   const auto& words = slot.words;
   const unsigned number = slot.flags() >> 12 & 0xf;
-  // Later kinds have other numbers since 3.2.
+  // The kinds after these have other numbers since 3.2.
   constexpr unsigned kCommon = 8;
   constexpr unsigned kFields = 13;
   if (machine_.layout->values.is_wide && number > kCommon) {
@@ -180,7 +180,7 @@ void ReferenceReader::environment(const Slot& slot, List& into) {
   std::uint64_t names = 0;
   std::uint64_t named = 0;
   if (const auto iseq = values_.slot(code)) {
-    constexpr std::uint64_t kSpecial = 3;  // values of an environment that are no variables
+    constexpr std::uint64_t kSpecial = 3;  // values of an environment that are not variables
     const bool is_wide = machine_.layout->values.is_wide;
     const std::uint64_t behind_lines = machine_.layout->code.line_index + 8U;
     names = values_.word(iseq->words[2] + (is_wide ? behind_lines : kLocals)).value_or(0);
@@ -268,7 +268,8 @@ void ReferenceReader::stack_of(std::uint64_t context, List& into) {
 Extent ReferenceReader::data(Value at, const Slot& slot, List& into) {
   const std::uint64_t type = slot.data_type(values_.form());
   const std::uint64_t structure = slot.data(at, values_.form());
-  // Without a type, the place of the function for marking is known only in releases before 4.0.
+  // A Data without a type has a function for marking, whose place is known only in releases before
+  // 4.0.
   const std::uint64_t own_mark = values_.form().has_fields ? 1 : slot.words[2];
   const auto mark = type != 0 ? values_.word(type + 8) : std::optional(own_mark);
   if (structure == 0 || mark == 0) return Extent::Whole;

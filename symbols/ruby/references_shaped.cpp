@@ -4,8 +4,8 @@
 #include "symbols/ruby/references.h"
 
 // Objects of 3.2 and later. Their classes have no list of their variables; each object has a shape,
-// which has their names. Where a class has its tables differs between releases, so its words are
-// tried.
+// which has their names. The offsets of a class's tables differ between releases, so each of its
+// words is tried.
 namespace heapattach::ruby {
 
 namespace {
@@ -20,8 +20,8 @@ bool is_fields(const Slot& slot) {
 
 }  // namespace
 
-// Adds the variables of `owner`, which are the words of this range. If their number is not known,
-// all words that are objects.
+// Adds the variables of `owner`, which are the words of this range. If their names are not known,
+// adds all words that are objects.
 Extent ReferenceReader::variables(const Slot& owner,
                                   std::uint64_t from,
                                   std::uint64_t bytes,
@@ -98,7 +98,7 @@ bool ReferenceReader::named_table(std::uint64_t table, List& into) {
 
 void ReferenceReader::wide_module(Value at, const Slot& slot, List& into) {
   constexpr std::uint64_t kHead = 16;
-  constexpr std::uint64_t kVariablesIn = 32;  // until 3.4: behind what every class has
+  constexpr std::uint64_t kVariablesIn = 32;  // until 3.4: after what every class has
   const bool has_buffer = !machine_.layout->values.has_fields && slot.kind() != Kind::Iclass;
   const auto words = values_.words_in({RemoteAddr{at + kHead}, bytes_behind(at, kHead)});
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -133,7 +133,7 @@ void ReferenceReader::buffer_of_module(const Slot& slot, std::uint64_t buffer, L
   }
 }
 
-// Adds the words of the blocks that the words in this range are the addresses of.
+// Adds the words of the blocks whose addresses are in this range.
 void ReferenceReader::blocks_of(std::uint64_t from,
                                 std::uint64_t bytes,
                                 std::string_view name,

@@ -23,7 +23,7 @@ struct ThreadWords {
 };
 
 // Finds the roots. Words that look like objects count as references. Does not read at_exit blocks.
-// Also tells `references` where the interpreter's table of objects' variables is.
+// Also gives `references` the interpreter's table of objects' variables.
 std::vector<RootGroup> find_roots(const Machine& machine,
                                   const Modules& modules,
                                   const MemoryReader& memory,

@@ -37,7 +37,7 @@ bool Shapes::are_at(const ShapeForm& form,
   const auto shape = [&](std::size_t i) {
     return std::span(bytes).subspan(i * form.bytes, form.bytes);
   };
-  // The first one derives from none.
+  // The first shape derives from no other.
   if (number_in(shape(0), form.parent, 4) < 0x7ffff || number_in(shape(0), kNameAt, 8) != 0) {
     return false;
   }
@@ -50,7 +50,7 @@ bool Shapes::are_at(const ShapeForm& form,
       return false;
     }
     const auto name = names.name(number_in(shape(i), kNameAt, 8));
-    // In 3.2 what Ruby itself knows of a class has names such as "__classpath__".
+    // In 3.2, Ruby's own variables of a class have names such as "__classpath__".
     if (name && (name->starts_with('@') || name->starts_with("__"))) ++variables;
   }
   return variables >= kEnough;
@@ -60,7 +60,7 @@ Shapes Shapes::read(const Machine& machine, const MemoryReader& memory) {
   Shapes shapes;
   const std::size_t bytes_of_one = machine.layout->shape.bytes;
   if (machine.shapes == 0 || bytes_of_one == 0) return shapes;
-  // They end where the memory reserved for them has not been used.
+  // The shapes end where the memory reserved for them has not been used.
   constexpr std::size_t kTogether = 2048;
   std::vector<std::byte> bytes(kTogether * bytes_of_one);
   for (std::size_t first = 0; first < kMostShapes; first += kTogether) {

@@ -27,8 +27,8 @@ class Shapes {
   // The capacity of an object's buffer; nothing if its shape is unknown or its variables are in a
   // table.
   [[nodiscard]] std::optional<std::uint64_t> room_of(const Slot& object) const;
-  // The names of an object's variables, by index; a number that is no variable of the program's has
-  // the name 0. Nothing if its shape is unknown or its variables are in a table.
+  // The names of an object's variables, by index; 0 for an index that is not a variable of the
+  // program. Nothing if its shape is unknown or its variables are in a table.
   [[nodiscard]] const std::vector<Id>* fields_of(const Slot& object);
   // Whether its variables are in a table.
   [[nodiscard]] bool is_complex(const Slot& object) const;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr unsigned kWorkers = 1;  // that read the copy
 
-// Ruby frees the buffers of an object that is not alive when it clears the object's slot.
+// Ruby frees the buffers of a dead object only when it clears the object's slot.
 struct Rules final : heap::ScanRules {
   explicit Rules(heap::ObjectSet unused) : free(std::move(unused)) {}
 
@@ -150,7 +150,7 @@ Result<std::unique_ptr<heap::Source>> find_heap(const heap::Surroundings& target
   if (target.is_alone) return Error{ErrorKind::Unsupported, "a dump by Ruby itself is better"};
   target.note(fmt::format("{} in {}", ruby->description, ruby->module));
   auto machine = find_machine(target.modules, target.memory, *ruby);
-  // There is a heap, so no other one is the process's own.
+  // The process has a heap of Ruby's, so no other heap may be taken for its own.
   if (!machine) {
     Error why = std::move(machine).error();
     if (why.kind == ErrorKind::Unsupported) why.kind = ErrorKind::Impossible;

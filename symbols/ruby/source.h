@@ -71,7 +71,7 @@ class Source final : public heap::Source {
 
   Interpreter ruby_;
   Machine machine_;
-  // As of read():
+  // Set by read().
   std::unique_ptr<HeapCopy> copy_;         // null if its pages could not be read
   const MemoryReader* outside_ = nullptr;  // for memory that was not copied
 };

@@ -115,7 +115,8 @@ class Reader {
     return {};
   }
 
-  // One of the words of the thread, or of the structure for its native thread, is its pthread_t.
+  // The native thread that executes a thread. Its pthread_t is among the words of the thread, or of
+  // the structure for its native thread.
   [[nodiscard]] std::optional<pid_t> native_of(std::uint64_t thread, std::uint64_t native) const {
     constexpr std::uint64_t kOfThread = 128;
     constexpr std::uint64_t kOfNative = 64;
@@ -135,7 +136,8 @@ class Reader {
     std::uint64_t status = 0;
   };
   // A fiber that the program made references the Proc that it executes, and then the fiber that
-  // resumed it, the one that it resumed, and its status. The offsets are found in the first one.
+  // resumed it, the one that it resumed, and its status. The offsets are learned from the first
+  // such fiber.
   const FiberForm& fiber_form(std::uint64_t fiber) {
     constexpr std::uint64_t kLeast = 200;  // of a context
     constexpr std::uint64_t kMost = 1200;
@@ -169,8 +171,8 @@ class Reader {
     return found == by_address_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  // A Mutex references the fiber that holds it, and a fiber references its thread. Since 4.0 it has
-  // a number of that fiber, which is 0 if there is none, and references the thread.
+  // A Mutex references the fiber that holds it, and a fiber references its thread. Since 4.0, a
+  // Mutex has the number of that fiber, or 0, and references the thread.
   void find_mutex_owners() {
     for (std::size_t i = 0; i < threads_.size(); ++i) {
       Thread& thread = threads_[i];

@@ -54,8 +54,9 @@ struct Thread {
   std::vector<FiberStack> suspended;  // its other fibers that began and have not ended
 };
 
-// A thread of the process, by the address in its thread register, which is its pthread_t: Ruby
-// keeps that, too. Its number changes in the child of a fork, this does not.
+// A thread of the process, identified by its pthread_t, which is the address in its thread
+// register. Ruby keeps it, too. Unlike the thread's number, it does not change in the child of a
+// fork.
 struct NativeThread {
   std::uint64_t pointer = 0;
   pid_t tid = 0;
@@ -67,7 +68,7 @@ struct Threads {
 };
 
 // Reads all threads of all ractors, and finds which of `natives` executes each. `fibers` are
-// objects that may be fibers (heap_pages.h). Until `fibers_until`, it assigns those that are to
+// objects that may be fibers (heap_pages.h). Until `fibers_until`, assigns the fibers among them to
 // their threads. Fails with Malformed if the threads are inconsistent.
 Result<Threads> read_threads(const Machine& machine,
                              const MemoryReader& memory,

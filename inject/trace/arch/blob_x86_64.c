@@ -487,7 +487,7 @@ static uint64_t filter_of(uint64_t address) {
   return address / kGranule & (kFilterBytes - 1);
 }
 
-// Where a sampled allocation of malloc is in `held`, or in one of the places after it.
+// The first place in `held` at which a sampled allocation of malloc may be.
 static uint64_t* first_held(BlobControl* c, uint64_t address) {
   return &c->held[(address / kGranule * 0x9E3779B97F4A7C15u) >> 47 & (kHeld - 1)];
 }
@@ -510,7 +510,7 @@ static int hold(BlobControl* c, uint64_t address) {
   return 0;
 }
 
-// Whether it was held.
+// Forgets a sampled allocation of malloc. Returns whether it was remembered.
 static int let_go(BlobControl* c, uint64_t address) {
   uint64_t* const places = first_held(c, address);
   for (int i = 0; i < kHeldTries; ++i) {

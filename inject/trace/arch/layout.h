@@ -116,8 +116,8 @@ typedef struct BlobControl {
   uint64_t inside;  // threads that will return to this code, or are in the counted part
   uint64_t unused2[7];
   BlobSlot slots[kSlots];
-  // By thread, as the slots: the last call of a leading hook, as its return address XOR where
-  // that is on the stack. The entry to which it jumps has the same ones.
+  // The last call of a leading hook, by thread like the slots: its return address XOR the place of
+  // that address on the stack. Both are the same in the entry to which the hook's entry jumps.
   uint64_t leading[kSlots];
   uint64_t quantiles[257];  // of the exponential distribution, with 24 fractional bits
   // We write the following while the blob runs.
@@ -139,7 +139,7 @@ typedef struct BlobControl {
   uint64_t held[kHeld + kHeldTries];  // complements of sampled addresses, at their hash or after it
 } BlobControl;
 
-// In shared memory. Positions only grow.
+// The ring's head, in shared memory. Positions only grow.
 typedef struct RingHead {
   uint64_t head;  // where the next record is reserved
   uint64_t unused[7];

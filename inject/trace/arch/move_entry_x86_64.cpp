@@ -50,7 +50,7 @@ class Mover {
  public:
   Mover(RemoteAddr entry, RemoteAddr to) : entry_(entry), to_(to) {}
 
-  // False if no instruction follows.
+  // Returns whether an instruction follows.
   Result<bool> add(const cs_insn& instruction) {
     moved_.steps.emplace_back(moved_.bytes, moved_.code.size());
     const RemoteAddr at = entry_ + moved_.bytes;

@@ -2,8 +2,8 @@
 #include "inject/trace/arch/jump.h"
 #include "inject/trace/arch/move_entry.h"
 
-// There are no traces of processes on aarch64 yet. Every way to these functions is refused before,
-// by check_can_trace(); to come here is a fault of ours.
+// There are no traces of processes on aarch64 yet. check_can_trace() refuses a trace before these
+// functions are called; a call is a fault of ours.
 
 namespace heapattach::trace {
 

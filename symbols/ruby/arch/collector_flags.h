@@ -6,8 +6,8 @@
 
 namespace heapattach::ruby {
 
-// Where the exported function that reads whether a collection is running finds that. Both are 0 if
-// its code is not recognised.
+// The offsets that the exported function rb_during_gc() uses to learn whether a collection is
+// running. Both are 0 if its code is not recognised.
 struct CollectorFlags {
   std::uint16_t object_space = 0;  // the offset of the object space's address in the machine
   std::uint16_t flags = 0;         // the offset of the flags in the object space
