@@ -114,8 +114,12 @@ Result<Process> prepare(pid_t born, RemoteControl& control) {
   return process;
 }
 
-// Makes the clone while the target is frozen, and leaves it asleep.
-Result<Newborn> give_birth(const Plan& plan, const FrozenView& view, RemoteControl& control) {
+// Makes the clone while the target is frozen, and leaves it asleep. Adds to `lost` a clone that had
+// to be killed, which the target still has to reap.
+Result<Newborn> give_birth(const Plan& plan,
+                           const FrozenView& view,
+                           RemoteControl& control,
+                           std::vector<pid_t>& lost) {
   const auto threads = HA_TRY(standing_still(plan, view));
   const Borrowed thread = HA_TRY(choose_thread(control, plan.target, plan.map, threads, plan.stubs,
                                                plan.options.freeze.rewind));
@@ -132,6 +136,7 @@ Result<Newborn> give_birth(const Plan& plan, const FrozenView& view, RemoteContr
   auto process = prepare(made.born, control);
   if (process) return Newborn{std::move(*process), static_cast<pid_t>(made.value)};
   control.kill(made.born);
+  lost.push_back(static_cast<pid_t>(made.value));
   Error error = std::move(process).error();
   if (error.kind != ErrorKind::Gone) return error;
   // The copy has gone, not the target.
@@ -151,15 +156,16 @@ class CloneMaker {
     auto watch = HA_TRY(CloneWatch::start(
         [headroom = plan_.headroom] { return headroom.shortage(); }, kill_and_release));
     Newborn newborn;
+    std::vector<pid_t> lost;
     const auto& options = plan_.options;
     auto frozen = while_frozen(target, options.freeze, [&](const FrozenView& view) -> Result<void> {
       if (options.look) HA_TRY(options.look(view));
-      newborn = HA_TRY(give_birth(plan_, view, control_));
+      newborn = HA_TRY(give_birth(plan_, view, control_, lost));
       watch->look_after(newborn.process->pid());
       return {};
     });
     if (!frozen) {
-      static_cast<void>(clear_leftovers(target, control_, options.freeze.deadline));
+      static_cast<void>(clear_leftovers(target, control_, options.freeze.deadline, lost));
       return std::move(frozen).error();
     }
     Clone clone(target, std::move(*newborn.process), newborn.number, std::move(*frozen),

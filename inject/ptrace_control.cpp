@@ -255,6 +255,9 @@ Result<void> PtraceControl::detach(pid_t tid) {
 
 void PtraceControl::kill(pid_t pid) noexcept {
   ::kill(pid, SIGKILL);
+  // Until its tracer knows of the death, its parent cannot.
+  while (waitpid(pid, nullptr, __WALL) == -1 && errno == EINTR) {
+  }
 }
 
 }  // namespace heapattach

@@ -86,6 +86,7 @@ class RemoteControl {
   // Makes the OOM killer prefer a process that the target created.
   virtual Result<void> offer_to_oom_killer(pid_t pid) = 0;
   virtual Result<void> detach(pid_t tid) = 0;
+  // Returns once it is dead, if it is traced.
   virtual void kill(pid_t pid) noexcept = 0;
 
  protected:
