@@ -125,6 +125,10 @@ TEST_CASE("a file that cannot be read, or is of another kind, is refused with on
   }
 }
 
+TEST_CASE("a limit of so few open files that some would seem to be missing is refused") {
+  check_refused(run_in_shell("ulimit -n 30; \"$0\" --count $PPID", {}), 1, "limit of open files");
+}
+
 TEST_CASE("heapattach does not attach to itself") {
   // The shell's pid stays the same when it becomes heapattach.
   check_refused(run_in_shell("exec \"$0\" --count $$", {}), 5, "itself");

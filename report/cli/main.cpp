@@ -31,6 +31,10 @@ ExitStatus run_with(std::span<const char* const> arguments) {
   const ParsedOptions parsed = parse_options(arguments);
   const auto* const options = std::get_if<Options>(&parsed);
   const Console::Settings settings = console_settings(options);
+  if (const auto enough = check_descriptors(); options != nullptr && !enough) {
+    Console(settings).error(enough.error().message());
+    return ExitStatus::Failed;
+  }
   if (options != nullptr && options->report == Report::Serve) return run_serve(*options, settings);
   if (options != nullptr && !options->when.conditions.empty()) return run_when(*options, settings);
   if (options != nullptr) return run_guarded_work(*options, real_sources(), settings);

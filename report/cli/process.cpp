@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "report/cli/text_style.h"
@@ -24,6 +25,21 @@ void occupy_standard_descriptors() {
       ::close(opened);
     }
   }
+}
+
+Result<void> check_descriptors() {
+  constexpr rlim_t kNeeded = 48;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
+  rlim_t left = 0;
+  for (rlim_t fd = 0; fd < limit.rlim_cur && left < kNeeded; ++fd) {
+    if (::fcntl(static_cast<int>(fd), F_GETFD) < 0) ++left;
+  }
+  if (left >= kNeeded) return {};
+  return Error{ErrorKind::Impossible,
+               fmt::format("the limit of open files leaves {} of the {} that heapattach needs",
+                           left, kNeeded)}
+      .advise(fmt::format("ulimit -n {}", limit.rlim_cur + kNeeded));
 }
 
 int caught(const std::function<ExitStatus()>& work) {

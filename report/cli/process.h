@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#include "attach/base/result.h"
 #include "report/cli/console.h"
 #include "report/cli/exit_status.h"
 #include "report/cli/options.h"
@@ -15,6 +16,10 @@ namespace heapattach {
 // and the report or an error message would be written to it. They are opened for the wrong
 // direction, so that using them still fails.
 void occupy_standard_descriptors();
+
+// Fails if we may open too few files. A file that cannot be opened must not pass for one that is not
+// there.
+Result<void> check_descriptors();
 
 // Runs `work` and catches all exceptions. This is essential: without a handler, C++ may end the
 // process without unwinding, and unwinding releases a frozen target.
