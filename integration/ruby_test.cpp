@@ -310,6 +310,19 @@ TEST_CASE("values that Ruby's dump does not have are compared, too") {
   CHECK(harm_done_to(program.pid()) == "");
 }
 
+TEST_CASE(
+    "a Ruby thread that holds a lock, and waits for the end of one that wants it, is a deadlock") {
+  if (is_missing()) return;
+  const RubyProgram program("ruby_awkward.rb", "joins");
+  if (is_refused_outside(program.pid(), false)) return;
+  const ToolRun run = run_tool({"diagnose", fmt::format("{}", program.pid())});
+  INFO(run.output, run.errors);
+  CHECK(run.output.starts_with("deadlock: "));
+  CHECK(run.output.find(" waits for the end of thread ") != std::string::npos);
+  CHECK(run.output.find(", which thread ") != std::string::npos);
+  CHECK(harm_done_to(program.pid()) == "");
+}
+
 TEST_CASE("garbage that Ruby has not cleared yet is not leaked") {
   if (is_missing()) return;
   const RubyProgram program("ruby_awkward.rb", "sweeping");

@@ -59,6 +59,19 @@ when "names"  # with a byte that is a backslash, in an encoding that nobody asks
   name = "@\x95\x5c".dup.force_encoding("Shift_JIS").to_sym
   PAYS = Array.new(10) { Pay.new("a text").tap { |pay| pay.instance_variable_set(name, "another") } }
   ready(Pay: PAYS.size)
+when "joins"  # two threads that wait for each other's end, or for a lock that the other one holds
+  Thread.new { loop { sleep 1 } }  # Ruby itself sees no deadlock while another thread lives
+  lock = Mutex.new
+  wants = Thread.new do
+    sleep 0.01 until lock.locked?
+    lock.synchronize {}
+  end
+  owner = Thread.new { lock.synchronize { wants.join } }
+  wants.name = "wants"
+  owner.name = "owner"
+  is_in = ->(thread, method) { thread.status == "sleep" && thread.backtrace.to_s.include?(method) }
+  sleep 0.01 until is_in.(wants, "synchronize") && is_in.(owner, "join")
+  ready(threads: 2)
 when "class"  # whose name Ruby writes so that no line of the dump can be read
   name = "K\x95\x5c".dup.force_encoding("Shift_JIS").to_sym
   ODD = Object.const_set(name, Class.new).new

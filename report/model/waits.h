@@ -224,7 +224,8 @@ struct FiberWait {
 // The wait of a thread.
 struct ThreadWait {
   std::string call;                   // "read(5: pipe)"; empty: not in a system call
-  std::optional<std::size_t> thread;  // the owner of the mutex that it waits for
+  std::optional<std::size_t> thread;  // the owner of the mutex that it waits for, or one whose end
+  bool is_for_end = false;            // … it waits for
   std::string mutex;                  // the name of that mutex; empty: unknown
   bool is_lossy = false;              // as for a fiber
 

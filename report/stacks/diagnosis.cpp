@@ -63,14 +63,21 @@ std::string lock_of(const ThreadSeen& thread) {
 }
 
 template <class Seen>
+std::string awaited(const Seen& one, const std::string& owner) {
+  if constexpr (requires { one.wait.is_for_end; }) {
+    if (one.wait.is_for_end) return "the end of " + owner;
+  }
+  return fmt::format("{}, which {} holds", lock_of(one), owner);
+}
+
+template <class Seen>
 std::string cycle_text(const std::vector<std::size_t>& cycle, const std::vector<Seen>& all) {
   std::string text = "deadlock: ";
   for (std::size_t i = 0; i < std::min(cycle.size(), kShownOfCycle); ++i) {
     const Seen& one = all[cycle[i]];
     const Seen& next = all[cycle[(i + 1) % cycle.size()]];
-    text += fmt::format("{}{} waits for {}, which {} holds", i == 0 ? "" : "; ",
-                        title_and_function(one), lock_of(one),
-                        cycle.size() == 1 ? "it already" : title_of(next));
+    text += fmt::format("{}{} waits for {}", i == 0 ? "" : "; ", title_and_function(one),
+                        awaited(one, cycle.size() == 1 ? "it already" : title_of(next)));
   }
   if (cycle.size() > kShownOfCycle) {
     text += fmt::format("; and {} more in the circle", cycle.size() - kShownOfCycle);
@@ -268,17 +275,22 @@ void add_busy_threads(const StackReport& report, Diagnosis& diagnosis) {
 void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
   std::map<std::size_t, std::size_t> waiting_for;
   for (const ThreadSeen& thread : report.threads) {
-    if (thread.wait.thread) ++waiting_for[*thread.wait.thread];
+    if (thread.wait.thread && !thread.wait.is_for_end) ++waiting_for[*thread.wait.thread];
   }
   for (const auto& [owner, count] : waiting_for) {
     const ThreadSeen& thread = report.threads[owner];
-    if (thread.wait.thread) continue;
+    if (thread.wait.thread && !thread.wait.is_for_end) continue;
+    const std::string end = thread.wait.thread ? ", which waits for the end of " +
+                                                     title_of(report.threads[*thread.wait.thread])
+                                               : std::string();
     diagnosis.remarks.push_back(
         {StatementKind::Waiting,
          fmt::format("{} for a lock that {} holds{}",
                      count == 1 ? "1 thread waits" : fmt::format("{} threads wait", count),
                      title_and_function(thread),
-                     thread.wait.call.empty() ? "" : ", which is in " + thread.wait.call)});
+                     !end.empty()               ? end
+                     : thread.wait.call.empty() ? std::string()
+                                                : ", which is in " + thread.wait.call)});
   }
 }
 

@@ -117,10 +117,35 @@ class Adding {
     if (thread.mutex != 0 && thread.mutex_owner && seen_[*thread.mutex_owner]) {
       seen.wait.thread = seen_[*thread.mutex_owner];
       seen.wait.mutex = fmt::format("Mutex {:#x}", thread.mutex);
+    } else if (const auto joined = joined_by(thread); joined && seen.needs_another_thread) {
+      seen.wait.thread = joined;
+      seen.wait.is_for_end = true;
     }
     if (const ruby::Frame* own = own_frame(thread)) {
       seen.function = function_at(own->function, own->file, own->line);
     }
+  }
+
+  // The report's thread whose end a thread waits for.
+  [[nodiscard]] std::optional<std::size_t> joined_by(const ruby::Thread& thread) const {
+    if (thread.has_lock || thread.mutex != 0 || thread.descriptor) return std::nullopt;
+    std::optional<std::size_t> joined;
+    for (const ruby::Frame* frame : own_methods(thread.fibers)) {
+      if (is_join(*frame)) {
+        joined = seen_of(frame->self);
+      } else if (waiting_of(*frame) != nullptr) {
+        joined.reset();
+      }
+    }
+    return joined;
+  }
+
+  // The report's thread that is this object of Ruby's.
+  [[nodiscard]] std::optional<std::size_t> seen_of(std::uint64_t object) const {
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
+      if (threads_[i].object == object) return seen_[i];
+    }
+    return std::nullopt;
   }
 
   // The innermost one of the program; of a library if there is none.
@@ -158,12 +183,8 @@ class Adding {
 
   [[nodiscard]] std::string waiting_text(const ruby::Frame& frame) const {
     if (is_join(frame)) {
-      for (std::size_t i = 0; i < threads_.size(); ++i) {
-        if (threads_[i].object == frame.self && seen_[i]) {
-          return "waits for the end of " + title_of(report_.threads[*seen_[i]]);
-        }
-      }
-      return "waits for the end of a thread";
+      const auto joined = seen_of(frame.self);
+      return "waits for the end of " + (joined ? title_of(report_.threads[*joined]) : "a thread");
     }
     const Waiting* const one = waiting_of(frame);
     return one == nullptr ? std::string()
