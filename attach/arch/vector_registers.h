@@ -20,8 +20,8 @@ inline constexpr std::uint32_t kExtendedState = 2;  // NT_PRFPREG
 inline constexpr std::size_t kLeastExtendedState = 528;
 #endif
 
-// Reads the vector registers of a thread that is stopped and traced by this thread; empty if the
-// kernel refuses.
+// Reads the vector registers of a thread that is stopped and traced by this thread, and the base of
+// gs where there is one; empty if the kernel refuses.
 [[nodiscard]] std::vector<std::uint64_t> read_vector_registers(pid_t tid);
 
 // Whether it has values in vector registers that a system call does not preserve.

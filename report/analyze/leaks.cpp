@@ -4,6 +4,9 @@
 #include <map>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "report/text/human_bytes.h"
 #include "report/type_names.h"
 
 namespace heapattach::analyze {
@@ -172,6 +175,18 @@ class LeakSearch {
 };
 
 }  // namespace
+
+std::vector<std::string> unsearched_places(const Snapshot& snapshot) {
+  std::vector<std::string> places;
+  for (const snapshot::Heap& heap : snapshot.heaps) {
+    for (const heap::Fact& fact : heap.facts) {
+      if (fact.key == heap::kRequestQueues) places.emplace_back("requests of io_uring");
+      if (fact.key != heap::kUnsearchedShared) continue;
+      places.push_back(fmt::format("{} of shared memory", human_bytes(fact.number)));
+    }
+  }
+  return places;
+}
 
 Leaks find_leaks(const Snapshot& snapshot, const LeakOptions& options) {
   return LeakSearch(snapshot, options).run();

@@ -58,6 +58,10 @@ struct LeakOptions {
   bool with_members = false;
 };
 
+// Where references to malloc's allocations may be that were not searched for: "requests of
+// io_uring".
+[[nodiscard]] std::vector<std::string> unsearched_places(const snapshot::Snapshot& snapshot);
+
 // The snapshot must have its edges and its unreachable objects. In a heap with a collector nothing
 // leaks, because the collector frees it. An allocation that only such garbage references is the
 // root of a leak.

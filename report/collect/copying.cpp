@@ -92,7 +92,14 @@ Result<std::vector<Range>> Copying::add_everything() {
   if (held_.is_clone && target_.process) note_uncopied(*target_.process, held_.private_memory);
   const PrivateMemory& plan = held_.private_memory;
   HA_TRY(held_.capture.add_parts(source_.memory, plan.ranges, plan.touched, limits_));
-  return plan.ranges;
+  // Before a clone was made, they were copied from the process.
+  if (!held_.is_clone) {
+    held_.others = HA_TRY(copy_other_references(target_, held_.map, limits_, held_.capture));
+  }
+  std::vector<Range> copied = plan.ranges;
+  copied.insert(copied.end(), held_.others.shared.begin(), held_.others.shared.end());
+  std::sort(copied.begin(), copied.end());
+  return copied;
 }
 
 Result<std::vector<Range>> Copying::add_heap(std::vector<Range> heap) {

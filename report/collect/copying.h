@@ -52,7 +52,7 @@ class Copying {
   // Copies the heap, or opens a window on it. Returns the ranges that are then available, sorted.
   Result<void> add_contents(const std::vector<Range>& ranges);
   Result<std::vector<Range>> add_heap(std::vector<Range> heap);
-  // Copies all private memory, and returns its ranges.
+  // Copies all private memory, and the other places of references. Returns the ranges.
   Result<std::vector<Range>> add_everything();
   void add_fibers(const std::vector<FrozenThread>& threads);
   void add_fiber(const crystal::FiberStack& fiber);

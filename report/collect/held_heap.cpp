@@ -56,8 +56,15 @@ Result<void> read_heaps(const Target& target, const Request& request, HeldHeap& 
   const PrivateMemory& copy = held.private_memory;
   held.heaps.back().unread.insert(held.heaps.back().unread.end(), copy.unread.begin(),
                                   copy.unread.end());
+  std::vector<Range> touched = copy.touched;
+  append(held.others.shared, touched);
+  std::sort(touched.begin(), touched.end());
   held.roots_by_hand =
-      heap::find_roots(own, held.map, copy.read_only, copy.touched, held.freeze.threads);
+      heap::find_roots(own, held.map, copy.read_only, touched, held.freeze.threads);
+  held.roots_by_hand.insert(held.roots_by_hand.end(), held.others.roots.begin(),
+                            held.others.roots.end());
+  auto& facts = held.heaps.back().facts;
+  facts.insert(facts.end(), held.others.unsearched.begin(), held.others.unsearched.end());
   return {};
 }
 

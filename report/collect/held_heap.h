@@ -7,6 +7,7 @@
 #include "attach/memory/capture.h"
 #include "report/collect/hold.h"
 #include "report/collect/memory_account.h"
+#include "report/collect/other_references.h"
 #include "report/collect/private_memory.h"
 #include "report/collect/target.h"
 #include "symbols/heap/source.h"
@@ -32,6 +33,7 @@ struct HeldHeap : Holding {
   std::vector<heap::RootRange> roots_by_hand;  // of the heaps that the program frees by hand
   std::vector<crystal::FiberStack> fibers;
   std::optional<SeenMemory> memory;  // the resident parts of its memory, if requested
+  OtherReferences others;            // if all private memory was copied
 };
 
 // The difference between the blocks in the index and the collector's own counters.

@@ -8,6 +8,8 @@
 #include "report/collect/copying.h"
 #include "report/collect/hold_attempts.h"
 #include "report/collect/pause.h"
+#include "report/parallel.h"
+#include "symbols/heap/by_hand.h"
 #include "symbols/heap/heap_memory.h"
 
 namespace heapattach::snapshot {
@@ -32,7 +34,8 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   std::uint64_t mapped = 0;
   for (const Mapping& mapping : target.map.mappings()) {
     const bool is_left_out = mapping.range.bytes > kLargestMapping;
-    if (heap::may_hold_heap(mapping) && !is_left_out) mapped += mapping.range.bytes;
+    const bool may_be_copied = heap::may_hold_heap(mapping) || heap::is_generated_code(mapping);
+    if (may_be_copied && !is_left_out) mapped += mapping.range.bytes;
   }
   // Memory that the core file lacks is not copied.
   if (target.core) mapped = std::min(mapped, target.core->stored_bytes());
@@ -126,6 +129,10 @@ class Attempt {
       is_collecting = counters.collecting.value_or(false) && !accept_misfits_;
       // A clone made during a collection would be useless.
       if (is_collecting) return Error{ErrorKind::Timeout, "a collection is running"};
+      if (!target_.has_by_hand()) return {};
+      const MemoryMap map = HA_TRY(target_.process->maps());
+      const CopyLimits limits{workers_for(~std::size_t{0}), request_.deadline.at};
+      held_.others = HA_TRY(copy_other_references(target_, map, limits, held_.capture));
       return {};
     };
     auto clone = hold_clone(target_, request_, stop, copy(true, in_passing), held_);
@@ -185,10 +192,10 @@ Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const Take
   };
   attempts.once = [&](Hold hold, bool is_last) -> Result<bool> {
     const bool is_copied = HA_TRY(Attempt(target, options, is_last, *held).run(hold));
-    if (!target.has_by_hand() || !is_copied) return is_copied;
-    HA_TRY(read_heaps(target, options.request, *held));
-    if (!has_problems(*held) || is_last || target.core || options.held != nullptr) {
-      return true;
+    if (!target.has_by_hand()) return is_copied;
+    if (is_copied) {
+      HA_TRY(read_heaps(target, options.request, *held));
+      if (!has_problems(*held) || is_last || target.core || options.held != nullptr) return true;
     }
     // Perhaps a thread was stopped inside malloc.
     HA_TRY(attempts.start_afresh());

@@ -28,6 +28,7 @@ RootKind kind_of(heap::RootKind kind) {
     case heap::RootKind::Fiber: return RootKind::Fiber;
     case heap::RootKind::Uncollectable: return RootKind::Uncollectable;
     case heap::RootKind::Finalizer: return RootKind::Finalizer;
+    case heap::RootKind::Kept: break;
   }
   return RootKind::Global;
 }
@@ -127,6 +128,16 @@ class RootList {
     }
   }
 
+  void add_odd(const std::vector<heap::OddReference>& references) {
+    for (const heap::OddReference& one : references) {
+      Root root;
+      root.kind = RootKind::Global;
+      if (from_.held.map.find(one.at) != nullptr) root.address = one.at.value;
+      root.symbol = one.form;
+      add(std::move(root), one.to);
+    }
+  }
+
   void add_objects(RootKind kind, const std::vector<heap::ObjectRef>& objects) {
     for (const heap::ObjectRef ref : objects) {
       Root root;
@@ -171,7 +182,7 @@ class RootList {
     if (!is_wanted(to)) return;
     Root root;
     root.kind = kind_of(range.kind);
-    root.address = at.value;
+    if (range.kind != heap::RootKind::Kept) root.address = at.value;
     if (range.kind == heap::RootKind::Stack) root.thread = range.thread;
     if (range.kind == heap::RootKind::Fiber) root.fiber = range.fiber;
     if (range.kind == heap::RootKind::Global) globals_.name(at, root);
@@ -211,6 +222,7 @@ void join_roots(const RootSources& from, Snapshot& snapshot) {
     roots.add_registers(thread);
     if (from.target.collected() == nullptr) roots.add_vector_registers(thread);
   }
+  roots.add_odd(found.odd);
   roots.add_objects(RootKind::Uncollectable, found.uncollectable);
   roots.add_objects(RootKind::CollectorTable, found.tables);
   roots.add_objects(RootKind::Finalizer, found.finalizable);
@@ -220,6 +232,7 @@ void join_roots(const RootSources& from, Snapshot& snapshot) {
   if (!beside) return;
   RootList of_malloc(from, globals, &beside->live, snapshot);
   of_malloc.add_words(beside->ranges);
+  of_malloc.add_odd(beside->odd);
   for (const FrozenThread& thread : beside->threads) {
     of_malloc.add_registers(thread);
     of_malloc.add_vector_registers(thread);

@@ -28,13 +28,20 @@ void add_range(Range range, std::vector<Range>& to) {
   }
 }
 
-// Adds the pages for which `is_wanted` holds. Gaps of a few pages cost less than one more range.
+// Gaps of a few pages cost less than one more range.
+constexpr std::size_t kGap = 16;
+
+bool is_used(const PageState& page) {
+  return page.is_present || page.is_swapped;
+}
+
+// Adds the pages for which `is_wanted` holds, and gaps of at most `most_between` pages.
 template <class IsWanted>
 void add_parts(Range range,
                const std::vector<PageState>& pages,
                IsWanted is_wanted,
-               std::vector<Range>& parts) {
-  constexpr std::size_t kGap = 16;
+               std::vector<Range>& parts,
+               std::size_t most_between = kGap) {
   std::size_t first = 0;
   std::size_t end = 0;  // end of the pages to add; equal to the first if there are none yet
   const auto flush = [&] {
@@ -42,7 +49,7 @@ void add_parts(Range range,
   };
   for (std::size_t i = 0; i < pages.size(); ++i) {
     if (!is_wanted(pages[i])) continue;
-    if (end != first && i > end + kGap) {
+    if (end != first && i > end + most_between) {
       flush();
       end = first = i;
     }
@@ -55,12 +62,15 @@ void add_parts(Range range,
 // Finds the pages of a mapping for which `is_wanted` holds. A large mapping is examined in slices,
 // because each page takes 20 bytes of our memory meanwhile.
 template <class IsWanted>
-Result<std::vector<Range>> parts_of(const Process& process, Range range, IsWanted is_wanted) {
+Result<std::vector<Range>> parts_of(const Process& process,
+                                    Range range,
+                                    IsWanted is_wanted,
+                                    std::size_t most_between = kGap) {
   constexpr std::uint64_t kSlice = std::uint64_t{1} << 30;
   std::vector<Range> parts;
   for (std::uint64_t done = 0; done < range.bytes; done += kSlice) {
     const Range slice{range.start + done, std::min(kSlice, range.bytes - done)};
-    add_parts(slice, HA_TRY(read_pages(process, slice)), is_wanted, parts);
+    add_parts(slice, HA_TRY(read_pages(process, slice)), is_wanted, parts, most_between);
   }
   return parts;
 }
@@ -74,7 +84,7 @@ class CopyPlan {
   }
 
   void add(const Mapping& mapping) {
-    if (heap::may_hold_allocations(mapping)) {
+    if (heap::may_hold_allocations(mapping) || heap::is_generated_code(mapping)) {
       add_writable(mapping);
     } else if (may_have_been_written(mapping)) {
       if (mapping.range.bytes > kLargestMapping) return leave_out(mapping);
@@ -95,7 +105,6 @@ class CopyPlan {
   }
 
  private:
-  static bool is_used(const PageState& page) { return page.is_present || page.is_swapped; }
   // Whether the page is the process's own copy. The file's own contents have no pointers.
   static bool is_own_copy(const PageState& page) { return is_used(page) && !page.is_of_file; }
 
@@ -185,10 +194,13 @@ std::uint64_t most_used_bytes(const Target& target) {
   return swapped ? *resident + *swapped : ~std::uint64_t{0};
 }
 
+Result<std::vector<Range>> present_parts(const Process& process, Range range) {
+  return parts_of(process, range, is_used, 0);
+}
+
 Result<std::vector<Range>> touched_parts(const Process& process,
                                          std::span<const Range> ranges,
                                          std::chrono::steady_clock::time_point deadline) {
-  const auto is_used = [](const PageState& page) { return page.is_present || page.is_swapped; };
   constexpr std::uint64_t kSlice = std::uint64_t{1} << 30;
   std::vector<Range> parts;
   for (const Range& range : ranges) {

@@ -25,7 +25,7 @@ struct PrivateMemory {
 constexpr std::uint64_t kLargestMapping = std::uint64_t{256} << 30;
 
 // Finds the memory to copy: all private memory that is writable, or was when something was written
-// to it. Untouched pages are not copied, except from a core file.
+// to it, and generated code. Untouched pages are not copied, except from a core file.
 PrivateMemory plan_private_copy(const Target& target, const Process* process, const MemoryMap& map);
 
 // Notes the memory that is missing from copies of a process (madvise(2): MADV_DONTFORK,
@@ -38,6 +38,9 @@ std::optional<std::uint64_t> resident_bytes(const Target& target);
 std::optional<std::uint64_t> anonymous_bytes(const Process& process);
 // The resident and the swapped memory of the process; the largest number if that is unknown.
 std::uint64_t most_used_bytes(const Target& target);
+
+// The pages of a range that are present or swapped, without any others.
+Result<std::vector<Range>> present_parts(const Process& process, Range range);
 
 // The parts of `ranges` (sorted, disjoint) that have contents; small ranges whole.
 Result<std::vector<Range>> touched_parts(const Process& process,

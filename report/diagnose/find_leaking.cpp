@@ -66,11 +66,11 @@ void find_leaking(const Evidence& evidence, std::vector<Finding>& found) {
   }
   if (!evidence.is_live) {
     leaking.evidence.emplace_back(
-        "references that the kernel has (epoll), or that are in shared memory, are not in the "
+        "references that the kernel has (epoll), or that are in shared memory, may not be in the "
         "file");
   }
   leaking.evidence.emplace_back(
-      "references that the program keeps in another form, such as XORed or packed, are not found");
+      "references that the program keeps in another form, such as XORed or shifted, are not found");
   found.push_back(std::move(leaking));
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "report/analyze/duplicates.h"
 #include "report/analyze/growth_holders.h"
@@ -40,11 +41,10 @@ std::string why_leaks_are_unknown(const Snapshot& snapshot, const Evidence& evid
     return "leaks: the file has only reachable objects (--all saves the others, too)";
   }
   if (snapshot.first_edge.empty()) return "leaks: the snapshot was taken without references";
-  if (evidence.shared_bytes > 0) {
-    return fmt::format(
-        "leaks: addresses of objects may be in {} of shared memory, which is not "
-        "searched",
-        human_bytes(evidence.shared_bytes));
+  const std::vector<std::string> places = analyze::unsearched_places(snapshot);
+  if (!places.empty()) {
+    return fmt::format("leaks: references may be in what was not searched: {}",
+                       fmt::join(places, ", "));
   }
   if (evidence.facts && explains_leaks(evidence.facts->kept_by_epoll, snapshot)) {
     return "leaks: the program has left addresses of its objects to the kernel (epoll)";
@@ -52,9 +52,8 @@ std::string why_leaks_are_unknown(const Snapshot& snapshot, const Evidence& evid
   return {};
 }
 
-// Whether a program may keep addresses of its objects there although leaks are not searched for in
-// it: memory that is shared with processes that it forks. Addresses in files would be useless.
-bool may_have_addresses(const Mapping& mapping) {
+// Whether a mapping is memory that is shared with processes that it forks, and no file.
+bool is_shared_with_forks(const Mapping& mapping) {
   const std::string_view path = mapping.path;
   return !mapping.is_private && mapping.writable &&
          (path.starts_with("/dev/zero") || path.starts_with("/memfd:") ||
@@ -268,7 +267,7 @@ void add_memory(const snapshot::SeenMemory& seen, Evidence& evidence) {
   for (const snapshot::SeenMapping& one : seen.mappings) {
     const Mapping& mapping = one.mapping.mapping;
     const std::uint64_t resident = one.mapping.resident_bytes;
-    if (may_have_addresses(mapping)) {
+    if (is_shared_with_forks(mapping)) {
       evidence.shared_bytes += resident;
       if (mapping.path != "/dev/zero") shared[mapping.path].resident_bytes += resident;
     } else if (mapping.path.starts_with('/')) {

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <map>
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 
-#include "attach/base/directory.h"
-#include "attach/base/fd.h"
+#include "attach/kernel/kept_words.h"
 #include "attach/process/control_groups.h"
+#include "attach/process/descriptors.h"
 #include "attach/process/kernel_text.h"
 #include "attach/process/thread_activity.h"
 
@@ -17,35 +15,24 @@ namespace heapattach::diagnose {
 
 namespace {
 
-constexpr std::size_t kMostDescriptors = 1U << 20U;
-
 std::string own_file(const Process& process, const std::string& name) {
   auto text = process.read_file(name);
   return text ? std::move(*text) : std::string();
 }
 
 void read_descriptors(const Process& process, std::string_view limits, ProcessFacts& facts) {
-  auto directory = process.open_file("fd", O_RDONLY | O_DIRECTORY);
-  if (!directory) return;
-  const Directory entries(fdopendir(directory->get()));
-  if (!entries) return;
-  static_cast<void>(directory->release());  // the DIR has it
   std::map<std::string, std::uint64_t> kinds;
-  std::uint64_t count = 0;
-  while (const dirent* entry = readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe)
-    const std::string name = entry->d_name;
-    if (name.starts_with('.') || ++count > kMostDescriptors) continue;
-    const auto link = process.read_link("fd/" + name);
-    if (!link) continue;
-    const std::string kind = descriptor_kind(*link);
+  const std::vector<Descriptor> open = open_descriptors(process);
+  if (open.empty()) return;
+  for (const Descriptor& one : open) {
+    const std::string kind = descriptor_kind(one.link);
     kinds[kind] += 1;
     if (kind != "anon_inode:[eventpoll]") continue;
-    if (const auto info = process.read_file("fdinfo/" + name)) {
-      const auto data = epoll_data(*info);
-      facts.kept_by_epoll.insert(facts.kept_by_epoll.end(), data.begin(), data.end());
-    }
+    const std::vector<std::uint64_t> data =
+        epoll_data(own_file(process, fmt::format("fdinfo/{}", one.number)));
+    facts.kept_by_epoll.insert(facts.kept_by_epoll.end(), data.begin(), data.end());
   }
-  facts.descriptors = LimitedUse{count, number_after(limits, "Max open files")};
+  facts.descriptors = LimitedUse{open.size(), number_after(limits, "Max open files")};
   for (auto& [what, number] : kinds) facts.open.push_back({what, number});
   std::stable_sort(facts.open.begin(), facts.open.end(),
                    [](const auto& a, const auto& b) { return a.count > b.count; });
@@ -99,19 +86,6 @@ std::string descriptor_kind(std::string_view link) {
   const bool is_numbered = colon != std::string_view::npos && !link.starts_with("anon_inode");
   if (is_numbered && !link.starts_with('/')) return std::string(link.substr(0, colon));
   return std::string(link);
-}
-
-std::vector<std::uint64_t> epoll_data(std::string_view fdinfo) {
-  constexpr std::string_view kData = "data:";
-  constexpr int kHex = 16;
-  std::vector<std::uint64_t> words;
-  for_each_line(fdinfo, [&](std::string_view line) {
-    const std::size_t at = line.starts_with("tfd:") ? line.find(kData) : std::string_view::npos;
-    if (at == std::string_view::npos) return;
-    line.remove_prefix(at + kData.size());
-    if (const auto word = take_number(line, kHex)) words.push_back(*word);
-  });
-  return words;
 }
 
 ProcessFacts read_facts(const Process& process) {

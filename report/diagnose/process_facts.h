@@ -45,7 +45,5 @@ struct ProcessFacts {
 
 // The kind of a descriptor, from its link: "socket:[4711]" is "socket".
 [[nodiscard]] std::string descriptor_kind(std::string_view link);
-// The "data:" words of /proc/<pid>/fdinfo/<fd> of an epoll instance.
-[[nodiscard]] std::vector<std::uint64_t> epoll_data(std::string_view fdinfo);
 
 }  // namespace heapattach::diagnose

@@ -5,11 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include "attach/base/directory.h"
+#include "attach/process/descriptors.h"
 #include "attach/process/kernel_text.h"
 
 namespace heapattach::stacks {
@@ -71,19 +70,6 @@ std::string_view state_of(std::uint64_t state) {
       "closing",   "closing", "closed",     "half closed by the peer", "closing",
       "listening", "closing"};
   return state < kStates.size() ? kStates[state] : "";
-}
-
-std::vector<std::uint64_t> open_descriptors(const Process& process) {
-  std::vector<std::uint64_t> open;
-  auto directory = process.open_file("fd", O_RDONLY | O_DIRECTORY);
-  if (!directory) return open;
-  const Directory entries(fdopendir(directory->get()));
-  if (!entries) return open;
-  static_cast<void>(directory->release());                // the DIR has it
-  while (const dirent* entry = readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe)
-    if (const auto fd = number(entry->d_name, 10)) open.push_back(*fd);
-  }
-  return open;
 }
 
 }  // namespace
@@ -193,10 +179,9 @@ std::optional<std::size_t> Descriptors::watched_by(std::uint64_t epoll_fd) const
 std::vector<Watched> Descriptors::all_watched() const {
   std::vector<Watched> all;
   if (process_ == nullptr) return all;
-  for (const std::uint64_t fd : open_descriptors(*process_)) {
-    const auto link = process_->read_link(fmt::format("fd/{}", fd));
-    if (!link || *link != "anon_inode:[eventpoll]") continue;
-    const auto text = process_->read_file(fmt::format("fdinfo/{}", fd));
+  for (const Descriptor& one : open_descriptors(*process_)) {
+    if (one.link != "anon_inode:[eventpoll]") continue;
+    const auto text = process_->read_file(fmt::format("fdinfo/{}", one.number));
     if (!text) continue;
     const std::vector<Watched> watched = read_watched(*text);
     all.insert(all.end(), watched.begin(), watched.end());

@@ -9,6 +9,7 @@
 #include "symbols/heap/heap_memory.h"
 #include "symbols/heap/ranges.h"
 #include "symbols/heap/roots.h"
+#include "symbols/heap/second_look.h"
 
 namespace heapattach::heap {
 
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::string_view kAnonymous = "(mapped memory)";
 constexpr std::string_view kThreadLocal = "(thread-local data)";
+constexpr std::string_view kCode = "(generated code)";
+constexpr std::string_view kShared = "(shared memory)";
 
 // A thread, by its stack pointer.
 struct StackAt {
@@ -56,7 +59,11 @@ class RootSearch {
   std::vector<RootRange> run() && {
     const Mapping* before = nullptr;
     for (const Mapping& mapping : map_.mappings()) {
-      if (may_hold_allocations(mapping)) add(mapping, is_guard(before, mapping));
+      if (may_hold_allocations(mapping)) {
+        add(mapping, is_guard(before, mapping));
+      } else if (is_generated_code(mapping) || is_shared_memory(mapping)) {
+        add(mapping, false);
+      }
       before = &mapping;
     }
     return std::move(roots_);
@@ -73,6 +80,9 @@ class RootSearch {
   void add(const Mapping& mapping, bool is_guarded) {
     RootRange rest;
     if (mapping.is_anonymous()) rest.name = kAnonymous;
+    if (!mapping.is_private) rest.name = kShared;
+    rest.is_packed = mapping.executable;
+    if (is_generated_code(mapping)) rest.name = kCode;
     RemoteAddr at = mapping.range.start;
     for (const StackAt& stack : stacks_) {
       if (!mapping.range.contains(stack.pointer) || is_excluded(stack.pointer)) continue;
@@ -155,6 +165,22 @@ bool may_hold_allocations(const Mapping& mapping) {
   return mapping.is_private && may_hold_heap(mapping) && !is_device;
 }
 
+bool is_generated_code(const Mapping& mapping) {
+  return mapping.is_private && mapping.is_anonymous() && mapping.readable && mapping.executable &&
+         (mapping.path.empty() || mapping.path.starts_with("[anon:"));
+}
+
+bool is_shared_memory(const Mapping& mapping) {
+  const std::string_view path = mapping.path;
+  if (mapping.is_private || !mapping.readable) return false;
+  if (path.starts_with("/dev/zero") || path.starts_with("/memfd:") || path.starts_with("/SYSV") ||
+      path.starts_with("/dev/shm/") || path.starts_with("/[aio]") ||
+      path.starts_with("/anon_hugepage") || path == "anon_inode:[io_uring]") {
+    return true;
+  }
+  return mapping.writable && path.starts_with('/') && !path.starts_with("/dev/");
+}
+
 std::vector<Range> data_of(const Modules& modules) {
   std::vector<Range> data;
   for (const Module& module : modules.all()) {
@@ -171,7 +197,10 @@ std::vector<RootRange> find_roots(std::span<const Range> own,
                                   std::span<const Range> touched,
                                   std::span<const FrozenThread> threads) {
   std::vector<RootRange> roots = RootSearch(own, map, threads).run();
-  for (const Range& range : constants) roots.push_back({.range = range});
+  for (const Range& range : constants) {
+    const Mapping* mapping = map.find(range.start);
+    roots.push_back({.range = range, .is_packed = mapping != nullptr && mapping->executable});
+  }
   return touched_parts(roots, touched);
 }
 
@@ -191,8 +220,10 @@ RootsOfThreads words_of(std::span<const FrozenThread> threads) {
   for (const FrozenThread& thread : roots.stopped) {
     add(std::as_bytes(std::span(thread.registers->general)));
     add(std::as_bytes(std::span(thread.vector_registers)));
-    // A stack may itself be an allocation, which its stack pointer keeps alive.
+    // A stack may itself be an allocation, which its stack pointer keeps alive, and so may the data
+    // of a thread.
     add(std::as_bytes(std::span(&thread.registers->stack_pointer.value, 1)));
+    add(std::as_bytes(std::span(&thread.registers->thread_pointer.value, 1)));
   }
   return roots;
 }
@@ -208,15 +239,17 @@ LiveSet find_reachable(const Heap& heap,
   std::vector<RootWords> words = root_words(roots, capture);
   words.insert(words.end(), of_threads.words.begin(), of_threads.words.end());
   marker.trace(words, {});
-  return {std::move(marker).take_live(),
-          std::move(free),
-          std::move(roots),
-          std::move(of_threads.stopped),
-          {},
-          {},
-          {},
-          {},
-          std::move(of_threads.problems)};
+  std::vector<OddReference> odd =
+      look_again({.heap = heap,
+                  .roots = words,
+                  .is_live = [&](ObjectRef ref) { return marker.is_live(ref); },
+                  .trace = [&](std::span<const ObjectRef> found) { marker.trace({}, found); },
+                  .workers = workers});
+  LiveSet found{std::move(marker).take_live(), std::move(free), std::move(roots),
+                std::move(of_threads.stopped)};
+  found.problems = std::move(of_threads.problems);
+  found.odd = std::move(odd);
+  return found;
 }
 
 }  // namespace heapattach::heap

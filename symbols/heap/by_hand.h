@@ -12,7 +12,8 @@
 
 // Finds the reachable allocations of heaps whose objects the program frees by hand, such as
 // malloc's. Such heaps have no roots of their own: a program may keep a pointer anywhere. So all
-// writable private memory is a root, except the heaps themselves and memory below a stack pointer.
+// writable private memory is a root, except the heaps themselves and memory below a stack pointer;
+// so are generated code, shared memory, and what the kernel keeps.
 // An allocation that no root references, directly or not, is leaked.
 namespace heapattach::heap {
 
@@ -20,11 +21,18 @@ namespace heapattach::heap {
 // private anonymous memory that is only readable now.
 [[nodiscard]] bool may_hold_allocations(const Mapping& mapping);
 
+// Code that the program made: addresses of allocations may begin at any byte of it.
+bool is_generated_code(const Mapping& mapping);
+
+// Memory of the program that is shared with other processes, or with itself at another address. It
+// may hold references to allocations. Devices are not read.
+bool is_shared_memory(const Mapping& mapping);
+
 // The writable memory of the modules.
 std::vector<Range> data_of(const Modules& modules);
 
 // The memory whose words keep allocations alive: modules, stacks from 128 bytes below the stack
-// pointer on, and all other memory, with thread-local data, except `own`, the memory of heaps.
+// pointer on, and all other memory, shared or not, except `own`, the memory of heaps.
 // `constants` are parts of modules that are read-only since they were loaded. Only `touched`
 // (sorted) has contents.
 std::vector<RootRange> find_roots(std::span<const Range> own,

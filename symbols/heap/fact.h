@@ -12,4 +12,8 @@ struct Fact {
   std::uint64_t number = 0;
 };
 
+// Where references to its objects may be, but were not searched for.
+inline constexpr std::string_view kUnsearchedShared = "unsearched_shared_bytes";
+inline constexpr std::string_view kRequestQueues = "request_queues";  // instances of io_uring
+
 }  // namespace heapattach::heap

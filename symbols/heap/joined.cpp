@@ -9,6 +9,7 @@
 #include "symbols/heap/by_hand.h"
 #include "symbols/heap/ranges.h"
 #include "symbols/heap/roots.h"
+#include "symbols/heap/second_look.h"
 
 namespace heapattach::heap {
 
@@ -58,6 +59,18 @@ class SecondMark {
 
   void trace(std::span<const RootWords> words) { marker_.trace(words, {}); }
 
+  std::vector<OddReference> look_again(std::span<const RootWords> words, unsigned workers) {
+    return heap::look_again({.heap = both_,
+                             .roots = words,
+                             .is_live = [this](ObjectRef ref) { return is_live(ref); },
+                             .trace =
+                                 [this](std::span<const ObjectRef> found) {
+                                   marker_.trace({}, found);
+                                   trace_found();
+                                 },
+                             .workers = workers});
+  }
+
   // Follows the words of reachable objects of the collector that the marker skipped, because the
   // collector does not scan them.
   void trace_found() {
@@ -85,6 +98,11 @@ class SecondMark {
   }
 
  private:
+  // By the rules of its own heap.
+  [[nodiscard]] bool is_live(ObjectRef ref) const {
+    const std::uint64_t number = both_.number(ref);
+    return marker_.is_live(ref) || chained_.contains(number) || collector_.live.contains(number);
+  }
   bool enter(ObjectRef ref) { return entered_.insert(both_.number(ref)); }
 
   // Whether the words of `ref` still have to be followed.
@@ -246,15 +264,12 @@ LiveSet find_live_beside(const LiveSet& collector,
   mark.trace(words);
   mark.trace_live();
   mark.trace_found();
-  return {std::move(mark).take_live(),
-          collector.free,
-          std::move(roots),
-          std::move(of_threads.stopped),
-          {},
-          {},
-          {},
-          {},
-          std::move(of_threads.problems)};
+  std::vector<OddReference> odd = mark.look_again(words, workers);
+  LiveSet found{std::move(mark).take_live(), collector.free, std::move(roots),
+                std::move(of_threads.stopped)};
+  found.problems = std::move(of_threads.problems);
+  found.odd = std::move(odd);
+  return found;
 }
 
 }  // namespace heapattach::heap

@@ -26,6 +26,14 @@ struct MarkedConservatively {
   std::uint64_t bytes = 0;
 };
 
+// A reference in a form that is not searched everywhere, such as one with a tag in its highest bits
+// (second_look.h).
+struct OddReference {
+  RemoteAddr at;
+  ObjectRef to;
+  std::string_view form;  // "(tagged reference)"; a literal
+};
+
 // The live objects of a heap, and the reasons why they are alive.
 struct LiveSet {
   ObjectSet live;
@@ -39,6 +47,7 @@ struct LiveSet {
   std::vector<std::string> problems = {};  // descriptions of roots that are missing or incomplete
   std::size_t known_threads = 0;           // of which the owner has records
   MarkedConservatively guessed = {};
+  std::vector<OddReference> odd = {};  // without which their objects would not be alive
 };
 
 }  // namespace heapattach::heap

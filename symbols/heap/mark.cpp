@@ -30,12 +30,6 @@ constexpr unsigned kShareEvery = 64;        // scanned items between checks for 
 
 constexpr unsigned kPatience = 32;  // such checks before work is shared against ownership
 
-// A piece of a root.
-struct RootPart {
-  std::span<const std::byte> bytes;
-  Heap::From from;
-};
-
 // Work that one worker gives to another: words that point into the other's blocks, and objects that
 // are marked but not scanned yet.
 struct Packet {
@@ -58,7 +52,7 @@ class Worker {
         number_(number),
         for_others_(owners.workers()) {}
 
-  void run(std::span<const RootPart> roots, std::atomic<std::size_t>& next_root) {
+  void run(std::span<const RootWords> roots, std::atomic<std::size_t>& next_root) {
     for (;;) {
       const std::size_t at = next_root.fetch_add(1, std::memory_order_relaxed);
       if (at >= roots.size()) break;
@@ -79,12 +73,10 @@ class Worker {
   }
 
  private:
-  void scan_root(const RootPart& root) {
-    for (std::size_t i = 0; i + 8 <= root.bytes.size(); i += 8) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, root.bytes.data() + i, sizeof word);
+  void scan_root(const RootWords& root) {
+    heap::for_each_word(root, [&](std::size_t, std::uint64_t word) {
       if (const auto ref = heap_.resolve(word, root.from)) add(*ref);
-    }
+    });
   }
 
   // Follows words that point into our own blocks, or that no other worker would take.
@@ -247,12 +239,15 @@ class Worker {
   std::vector<std::vector<std::uint64_t>> for_others_;  // by owner: words not given yet
 };
 
-std::vector<RootPart> cut(std::span<const RootWords> words) {
-  std::vector<RootPart> parts;
+// Pieces of roots. Those of packed ones overlap, so that no word is cut.
+std::vector<RootWords> cut(std::span<const RootWords> words) {
+  std::vector<RootWords> parts;
   for (const RootWords& root : words) {
+    const std::size_t most = kPartWords * 8 + (root.is_packed ? 7 : 0);
     for (std::size_t at = 0; at < root.bytes.size(); at += kPartWords * 8) {
-      const std::size_t bytes = std::min<std::size_t>(kPartWords * 8, root.bytes.size() - at);
-      parts.push_back({root.bytes.subspan(at, bytes), root.from});
+      RootWords part = root;
+      part.bytes = root.bytes.subspan(at, std::min(most, root.bytes.size() - at));
+      parts.push_back(part);
     }
   }
   return parts;
@@ -278,7 +273,7 @@ Marker::Marker(const Heap& heap, const ObjectSet& never, unsigned workers)
     : heap_(heap), never_(never), marks_(never), workers_(std::max(1U, workers)) {}
 
 void Marker::trace(std::span<const RootWords> words, std::span<const ObjectRef> objects) {
-  const std::vector<RootPart> parts = cut(words);
+  const std::vector<RootWords> parts = cut(words);
   std::atomic<std::size_t> next_part{0};
   std::optional<Exchange<Packet>> exchange;
   std::deque<Worker> workers;  // a deque, because workers do not move

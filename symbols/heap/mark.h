@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -47,8 +48,22 @@ class ObjectSet {
 struct RootWords {
   std::span<const std::byte> bytes;  // of aligned words
   Heap::From from = Heap::From::Heap;
-  RemoteAddr at{};  // the address of the first word
+  RemoteAddr at{};         // the address of the first word
+  bool is_packed = false;  // as RootRange::is_packed
 };
+
+// Calls visit(offset_bytes, word) for each word of a root. The words of packed ones begin at every
+// byte, and the lower half of each is a word, too.
+template <class Visit>
+void for_each_word(const RootWords& root, const Visit& visit) {
+  constexpr std::uint64_t kLowerHalf = 0xffffffff;
+  for (std::size_t i = 0; i + 8 <= root.bytes.size(); i += root.is_packed ? 1 : 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, root.bytes.data() + i, sizeof word);
+    visit(i, word);
+    if (root.is_packed && word > kLowerHalf) visit(i, word & kLowerHalf);
+  }
+}
 
 // Follows pointers from roots through a heap, as the collector's marker does, on several threads.
 // It works depth-first with explicit stacks, so a list of ten million objects needs only a few

@@ -60,9 +60,10 @@ std::vector<RootWords> root_words(std::span<const RootRange> roots, const Captur
   std::vector<RootWords> words;
   words.reserve(roots.size());
   for (const RootRange& root : roots) {
-    const auto from = root.kind == RootKind::Global ? Heap::From::Heap : Heap::From::Stack;
+    const bool is_static = root.kind == RootKind::Global || root.kind == RootKind::Kept;
+    const auto from = is_static ? Heap::From::Heap : Heap::From::Stack;
     for_each_piece(root.range, capture, [&](RemoteAddr at, std::span<const std::byte> bytes) {
-      words.push_back({bytes, from, at});
+      words.push_back({bytes, from, at, root.is_packed});
     });
   }
   return words;

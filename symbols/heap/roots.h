@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -30,11 +29,9 @@ void for_each_root(const Heap& heap,
                    const Visit& visit) {
   for (const RootRange& root : roots) {
     for (const RootWords& words : root_words({&root, 1}, capture)) {
-      for (std::size_t i = 0; i + 8 <= words.bytes.size(); i += 8) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, words.bytes.data() + i, sizeof word);
-        if (const auto to = heap.resolve(word, words.from)) visit(root, words.at + i, *to);
-      }
+      for_each_word(words, [&](std::size_t offset, std::uint64_t word) {
+        if (const auto to = heap.resolve(word, words.from)) visit(root, words.at + offset, *to);
+      });
     }
   }
 }

@@ -9,10 +9,11 @@
 // or, with "cycle":true, one of a cycle that nothing outside references. Each leaked object counts
 // towards one root. `types` counts them by their own types. Left out unless they apply: a root's
 // "guess", the struct that objects of which only the size is known probably are;
-// "unconfirmed_objects", which were unreachable only at the second look; "ignored_objects" and
-// "ignored_bytes"; "program_end", such as "exited with status 1", of a program that was looked at
-// when it was about to exit; and "verdict":false with its "reason": then it is not known what
-// leaked, and all numbers are left out.
+// "unsearched", the places where references to them may be that were not searched, such as
+// "requests of io_uring"; "unconfirmed_objects", which were unreachable only at the second look;
+// "ignored_objects" and "ignored_bytes"; "program_end", such as "exited with status 1", of a
+// program that was looked at when it was about to exit; and "verdict":false with its "reason": then
+// it is not known what leaked, and all numbers are left out.
 //
 // With --trace, each of `roots` has
 // "allocated_by":[{"samples":12,"objects":39,"frames":["make_circle (shapes.cpp:12)",…]}], the code
@@ -134,6 +135,7 @@ std::string format_leaks_json(const Snapshot& snapshot, const LeakReport& report
   record.number("leaks", found.leaks);
   record.number("objects", found.objects);
   record.number("bytes", found.bytes);
+  record.list_unless_empty("unsearched", analyze::unsearched_places(snapshot));
   if (found.unconfirmed_objects != 0) {
     record.number("unconfirmed_objects", found.unconfirmed_objects);
   }

@@ -20,6 +20,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "report/analyze/edge_names.h"
 #include "report/format/write/leak_formats.h"
@@ -116,6 +117,11 @@ std::string format_leaks_text(const Snapshot& snapshot,
   }
   if (shown < found.rows.size()) {
     text += fmt::format("… {} more; --top N shows more\n", found.rows.size() - shown);
+  }
+  const std::vector<std::string> places = analyze::unsearched_places(snapshot);
+  if (!found.rows.empty() && !places.empty()) {
+    text += fmt::format("references to them may be in what was not searched: {}\n",
+                        fmt::join(places, ", "));
   }
   if (report.trace) text += recording_text(*report.trace, "leaked");
   if (found.ignored_objects != 0) {

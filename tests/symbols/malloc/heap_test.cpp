@@ -305,7 +305,62 @@ TEST_CASE("allocations that no root leads to are leaked, whatever free chunks sa
   CHECK_FALSE(heap.object_at(cached.value));
 }
 
-TEST_CASE("roots are all private memory but malloc's own and what is below a stack pointer") {
+TEST_CASE("an allocation that is referenced in an odd form is not leaked, and the form is known") {
+  FakeMallocHeap fake(malloc_releases().at(4));
+  const RemoteAddr first = fake.add(0x40);
+  const RemoteAddr second = fake.add(0x40);
+  const RemoteAddr third = fake.add(0x40);
+  fake.poke(second, third.value);
+  std::string form;
+  SUBCASE("at any byte") {
+    form = "(unaligned reference)";
+    fake.poke(fake.global() + 3, second.value);
+  }
+  SUBCASE("with a tag") {
+    form = "(tagged reference)";
+    fake.poke(fake.global(), second.value | std::uint64_t{7} << 48);
+  }
+  SUBCASE("to the last word") {
+    form = "(reference to its last word)";
+    fake.poke(fake.global(), second.value + 0x30);
+  }
+  SUBCASE("to the end, which is before the start of the next one") {
+    form = "(reference to its end)";
+    fake.poke(fake.global(), second.value + 0x38);
+  }
+  const auto found = fake.read();
+  REQUIRE(found);
+  const heap::Heap heap(found->index, glibc::kShape, fake.capture());
+  const heap::LiveSet live =
+      heap::find_reachable(heap, fake.capture(), {{.range = {fake.global(), 0x100}}}, {}, 1);
+  const auto is_live = [&](RemoteAddr at) {
+    return live.live.contains(heap.number(*heap.object_at(at.value)));
+  };
+  CHECK_FALSE(is_live(first));
+  CHECK(is_live(second));
+  CHECK(is_live(third));
+  REQUIRE_FALSE(live.odd.empty());
+  CHECK(heap.address(live.odd[0].to) == second);
+  CHECK(live.odd[0].form == form);
+}
+
+TEST_CASE("an address in generated code may begin at any byte, and have four bytes") {
+  // mov $0x555555000010, %rax; ret; mov $0x12345678, %edi; ret
+  const std::vector<std::uint64_t> words{0x5555'5500'0010'b848, 0x1234'5678'bfc3'0000, 0xc3};
+  heap::RootWords code{std::as_bytes(std::span(words))};
+  const auto has = [&](std::uint64_t wanted) {
+    bool is_found = false;
+    heap::for_each_word(code, [&](std::size_t, std::uint64_t word) { is_found |= word == wanted; });
+    return is_found;
+  };
+  CHECK_FALSE(has(0x5555'5500'0010));
+  CHECK_FALSE(has(0x1234'5678));
+  code.is_packed = true;
+  CHECK(has(0x5555'5500'0010));
+  CHECK(has(0x1234'5678));
+}
+
+TEST_CASE("roots are all private and shared memory but malloc's own and unused parts of stacks") {
   const std::vector<Range> own{{RemoteAddr{0x20000}, 0x1000}, {RemoteAddr{0x10100}, 0x200}};
   const auto mapping = [](std::uint64_t at, std::uint64_t bytes, bool is_open, const char* path) {
     Mapping made;
@@ -338,7 +393,8 @@ TEST_CASE("roots are all private memory but malloc's own and what is below a sta
                                     {RemoteAddr{0x32080}, 0xf80},
                                     // Nothing shows that this is only a stack.
                                     {RemoteAddr{0x40000}, 0xf80},
-                                    {RemoteAddr{0x40f80}, 0x1080}};
+                                    {RemoteAddr{0x40f80}, 0x1080},
+                                    {RemoteAddr{0x70000}, 0x1000}};
   CHECK(found == expected);
 }
 

@@ -1,0 +1,177 @@
+#include "attach/kernel/kept_words.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include "attach/kernel/kept_contents.h"
+#include "attach/process/descriptors.h"
+#include "attach/process/kernel_text.h"
+
+namespace heapattach {
+
+namespace {
+
+constexpr int kHex = 16;
+constexpr int kOctal = 8;
+
+std::string file_of(const Descriptor& one) {
+  return fmt::format("fd/{}", one.number);
+}
+
+std::string facts_of(const Process& process, const Descriptor& one) {
+  auto text = process.read_file(fmt::format("fdinfo/{}", one.number));
+  return text ? std::move(*text) : std::string();
+}
+
+// Descriptors of one kind.
+struct Source {
+  const Process& process;
+  std::span<const Descriptor> all;
+  const KeptLimits& limits;
+};
+
+void add(std::string_view name, std::span<const std::uint64_t> words, KeptByKernel& kept) {
+  if (words.empty()) return;
+  const auto bytes = std::as_bytes(words);
+  kept.words.push_back({name, {bytes.begin(), bytes.end()}});
+}
+
+// They are the process's, and not shown for a thread.
+void add_timers(const Process& process, KeptByKernel& kept) {
+  constexpr std::size_t kMost = 1U << 24U;
+  const auto file = Fd::open_at(process.directory(), "timers", O_RDONLY);
+  if (!file) return;
+  if (const auto text = read_all(*file, kMost))
+    add("(value of a timer)", timer_values(*text), kept);
+}
+
+void read_epoll(const Source& from, KeptByKernel& kept) {
+  std::vector<std::uint64_t> words;
+  for (const Descriptor& one : from.all) {
+    const std::vector<std::uint64_t> data = epoll_data(facts_of(from.process, one));
+    words.insert(words.end(), data.begin(), data.end());
+  }
+  add("(data of epoll)", words, kept);
+}
+
+void read_counters(const Source& from, KeptByKernel& kept) {
+  std::vector<std::uint64_t> words;
+  for (const Descriptor& one : from.all) {
+    const auto count = number_after(facts_of(from.process, one), "eventfd-count", kHex);
+    if (count.value_or(0) != 0) words.push_back(*count);
+  }
+  add("(counter of an eventfd)", words, kept);
+}
+
+void count_queues(const Source& from, KeptByKernel& kept) {
+  kept.request_queues = from.all.size();
+}
+
+// The pipes of which the process has both ends, so that it can read what it wrote.
+std::set<std::string> own_pipes(const Source& from) {
+  constexpr std::uint64_t kModes = 3;  // of the flags, in octal: O_RDONLY, O_WRONLY, O_RDWR
+  std::map<std::string, std::vector<const Descriptor*>> by_pipe;
+  for (const Descriptor& one : from.all) by_pipe[one.link].push_back(&one);
+  std::set<std::string> own;
+  for (const auto& [pipe, ends] : by_pipe) {
+    if (ends.size() < 2) continue;
+    std::set<std::uint64_t> modes;
+    for (const Descriptor* one : ends) {
+      const auto flags = number_after(facts_of(from.process, *one), "flags", kOctal);
+      if (flags) modes.insert(*flags & kModes);
+    }
+    if (modes.size() > 1) own.insert(pipe);
+  }
+  return own;
+}
+
+void read_pipes(const Source& from, KeptByKernel& kept) {
+  std::set<std::string> left = own_pipes(from);
+  KeptWords words{"(bytes in a pipe)", {}, true};
+  for (const Descriptor& one : from.all) {
+    if (left.erase(one.link) == 0) continue;
+    const std::vector<std::byte> bytes = pipe_contents(from.process, file_of(one));
+    words.bytes.insert(words.bytes.end(), bytes.begin(), bytes.end());
+  }
+  if (!words.bytes.empty()) kept.words.push_back(std::move(words));
+}
+
+// What is also mapped was read there, unless more of it is stored than the mappings show.
+void read_memory_files(const Source& from, KeptByKernel& kept) {
+  std::set<std::uint64_t> seen;
+  std::uint64_t left = from.limits.file_bytes;
+  for (const Descriptor& one : from.all) {
+    const auto file = open_memory_file(from.process, file_of(one));
+    if (!file || !seen.insert(file->inode).second) continue;
+    const auto mapped = from.limits.mapped.find(file->inode);
+    if (mapped != from.limits.mapped.end() && mapped->second >= file->stored_bytes) continue;
+    KeptWords words{"(contents of a memfd)", contents_of(*file, left)};
+    const bool is_cut = words.bytes.size() == left && file->stored_bytes > left;
+    if (is_cut) kept.left_out_bytes += file->stored_bytes - left;
+    left -= words.bytes.size();
+    if (!words.bytes.empty()) kept.words.push_back(std::move(words));
+  }
+}
+
+// What descriptors keep, by how their links begin.
+struct Keeper {
+  std::string_view link;
+  void (*read)(const Source& from, KeptByKernel& kept);
+};
+constexpr std::array kKeepers = {
+    Keeper{"anon_inode:[eventpoll]", read_epoll}, Keeper{"anon_inode:[eventfd]", read_counters},
+    Keeper{"anon_inode:[io_uring]", count_queues}, Keeper{"pipe:[", read_pipes},
+    Keeper{"/memfd:", read_memory_files}};
+
+}  // namespace
+
+std::vector<std::uint64_t> epoll_data(std::string_view fdinfo) {
+  constexpr std::string_view kData = "data:";
+  std::vector<std::uint64_t> words;
+  for_each_line(fdinfo, [&](std::string_view line) {
+    const std::size_t at = line.starts_with("tfd:") ? line.find(kData) : std::string_view::npos;
+    if (at == std::string_view::npos) return;
+    line.remove_prefix(at + kData.size());
+    if (const auto word = take_number(line, kHex)) words.push_back(*word);
+  });
+  return words;
+}
+
+// "signal: 10/00007f0c5c0008c0"
+std::vector<std::uint64_t> timer_values(std::string_view timers) {
+  constexpr std::string_view kSignal = "signal:";
+  std::vector<std::uint64_t> words;
+  for_each_line(timers, [&](std::string_view line) {
+    const std::size_t slash = line.starts_with(kSignal) ? line.find('/') : std::string_view::npos;
+    if (slash == std::string_view::npos) return;
+    line.remove_prefix(slash + 1);
+    if (const auto word = take_number(line, kHex)) words.push_back(*word);
+  });
+  return words;
+}
+
+KeptByKernel read_kept_words(const Process& process, const KeptLimits& limits) {
+  KeptByKernel kept;
+  add_timers(process, kept);
+  std::array<std::vector<Descriptor>, kKeepers.size()> found;
+  for (Descriptor& one : open_descriptors(process)) {
+    const auto keeper = std::find_if(kKeepers.begin(), kKeepers.end(), [&](const Keeper& row) {
+      return one.link.starts_with(row.link);
+    });
+    if (keeper == kKeepers.end()) continue;
+    found[static_cast<std::size_t>(keeper - kKeepers.begin())].push_back(std::move(one));
+  }
+  for (std::size_t i = 0; i < kKeepers.size(); ++i) {
+    if (!found[i].empty()) kKeepers[i].read({process, found[i], limits}, kept);
+  }
+  return kept;
+}
+
+}  // namespace heapattach

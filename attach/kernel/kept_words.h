@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "attach/process/process.h"
+
+// What a program has left to the kernel, which gives it back later: the data of epoll, the value
+// of a timer, the bytes in a pipe. A program may keep the only pointer to an object there. A new
+// kind of such words is a function and a row of a table in kept_words.cpp.
+namespace heapattach {
+
+struct KeptWords {
+  std::string_view name;  // "(data of epoll)"; a literal
+  std::vector<std::byte> bytes;
+  bool is_packed = false;  // a pointer may begin at any byte, not only at each eighth one
+};
+
+struct KeptByKernel {
+  std::vector<KeptWords> words;
+  std::uint64_t request_queues = 0;  // instances of io_uring: their requests are not shown
+  std::uint64_t left_out_bytes = 0;  // of files, because of the limit
+};
+
+struct KeptLimits {
+  std::uint64_t file_bytes = 0;                     // of the contents of memfds
+  std::map<std::uint64_t, std::uint64_t> mapped{};  // by inode: their bytes that were read already
+};
+
+// Reads them while the process is stopped; if it runs, they may change meanwhile. Consumes nothing.
+[[nodiscard]] KeptByKernel read_kept_words(const Process& process, const KeptLimits& limits);
+
+// The "data:" words in the text of /proc/<pid>/fdinfo/<fd> of an epoll instance.
+[[nodiscard]] std::vector<std::uint64_t> epoll_data(std::string_view fdinfo);
+// The values with which the timers in the text of /proc/<pid>/timers send their signals.
+[[nodiscard]] std::vector<std::uint64_t> timer_values(std::string_view timers);
+
+}  // namespace heapattach

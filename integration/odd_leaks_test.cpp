@@ -1,0 +1,63 @@
+// What keeps an allocation of malloc alive although no aligned word of private memory is its
+// address: against targets that know what they have leaked.
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+namespace {
+
+// The leaks that are reported, in the JSON of `words`, are those of which the target knows.
+void check_leaks(LiveTarget& target, const std::vector<std::string>& words) {
+  std::vector<std::string> all{"leaks", "-f", "json"};
+  all.insert(all.end(), words.begin(), words.end());
+  all.push_back(fmt::format("{}", target.pid()));
+  const ToolRun run = run_tool(all);
+  INFO(run.errors, run.output);
+  REQUIRE(run.status == 0);
+  simdjson::dom::parser parser;
+  const simdjson::dom::element report = parser.parse(run.output);
+  CHECK(std::int64_t(report["objects"]) == target.greeting().at("leaked"));
+  CHECK(std::int64_t(report["bytes"]) == target.greeting().at("leaked_bytes"));
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+std::string pid_of(const LiveTarget& target) {
+  return fmt::format("{}", target.pid());
+}
+
+}  // namespace
+
+TEST_CASE("what the kernel, shared memory, code or forbidden pages reference is not leaked") {
+  LiveTarget target("held_elsewhere");
+  for (const char* hold : {"freeze", "clone"}) {
+    CAPTURE(hold);
+    check_leaks(target, {"--snapshot", hold});
+  }
+  const ToolRun why = run_tool({"--why", "(1000 bytes)", pid_of(target)});
+  CHECK_MESSAGE(why.output.find("(data of epoll)") != std::string::npos, why.output, why.errors);
+}
+
+TEST_CASE("a report on leaks says what was not searched for references") {
+  LiveTarget target("held_elsewhere", {"uring", "large"});
+  const ToolRun run = run_tool({"leaks", pid_of(target)});
+  INFO(run.errors, run.output);
+  CHECK(run.status == 0);
+  CHECK(run.output.starts_with("7 objects leaked, "));
+  CHECK(run.output.find("what was not searched: requests of io_uring, 16.") != std::string::npos);
+}
+
+TEST_CASE("references that are unaligned, tagged, or beside their allocations, are references") {
+  LiveTarget target("odd_references");
+  check_leaks(target, {});
+}
+
+}  // namespace heapattach

@@ -1,0 +1,181 @@
+#include "report/collect/other_references.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "attach/base/page.h"
+#include "attach/kernel/kept_words.h"
+#include "report/collect/private_memory.h"
+#include "symbols/heap/by_hand.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+constexpr std::uint64_t kMostShared = 64U << 20;  // mapped; and as much of memfds
+
+// Addresses that no process has, for copies of what the kernel keeps.
+constexpr RemoteAddr kKept{0xffff'8000'0000'0000};
+
+// Files are searched last: addresses in them are mostly useless, because they outlive the process.
+bool is_file(const Mapping& mapping) {
+  return mapping.path.starts_with('/') && !mapping.is_deleted &&
+         !mapping.path.starts_with("/dev/shm/");
+}
+
+// Shared memory in the order in which it is searched: small mappings first, and files last.
+std::vector<const Mapping*> shared_memory(const MemoryMap& map) {
+  std::vector<const Mapping*> shared;
+  for (const Mapping& mapping : map.mappings()) {
+    if (heap::is_shared_memory(mapping)) shared.push_back(&mapping);
+  }
+  std::stable_sort(shared.begin(), shared.end(), [](const Mapping* a, const Mapping* b) {
+    return std::pair(is_file(*a), a->range.bytes) < std::pair(is_file(*b), b->range.bytes);
+  });
+  return shared;
+}
+
+// Chooses the parts of shared memory to copy.
+class SharedParts {
+ public:
+  explicit SharedParts(const Opened& target) : target_(target) {}
+
+  void add(const Mapping& mapping) {
+    if (left_ == 0) {
+      left_out_ += mapping.range.bytes;
+      return;
+    }
+    for (Range part : present(mapping.range)) {
+      const std::uint64_t bytes = std::min(part.bytes, left_);
+      left_out_ += part.bytes - bytes;
+      left_ -= bytes;
+      part.bytes = bytes;
+      if (bytes == 0) continue;
+      parts_.push_back(part);
+      by_inode_[mapping.inode] += bytes;
+    }
+  }
+
+  std::vector<Range> take() {
+    std::sort(parts_.begin(), parts_.end());
+    return std::move(parts_);
+  }
+  [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
+  [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& by_inode() const { return by_inode_; }
+
+ private:
+  // A core file has what it has.
+  [[nodiscard]] std::vector<Range> present(Range range) const {
+    if (!target_.process) return {range};
+    if (range.bytes > kLargestMapping) return {};
+    auto parts = present_parts(*target_.process, range);
+    return parts ? std::move(*parts) : std::vector<Range>();
+  }
+
+  const Opened& target_;
+  std::vector<Range> parts_;
+  std::uint64_t left_ = kMostShared;
+  std::uint64_t left_out_ = 0;
+  std::map<std::uint64_t, std::uint64_t> by_inode_;
+};
+
+// The bytes that the kernel keeps, as memory.
+class KeptMemory final : public MemoryReader {
+ public:
+  explicit KeptMemory(std::vector<KeptWords> words) : words_(std::move(words)) {
+    RemoteAddr at = kKept;
+    for (const KeptWords& one : words_) {
+      roots_.push_back({.kind = heap::RootKind::Kept,
+                        .range = {at, one.bytes.size()},
+                        .name = one.name,
+                        .is_packed = one.is_packed});
+      // A gap, so that no word is of two pieces.
+      at = at + (one.bytes.size() / kLeastPageBytes + 2) * kLeastPageBytes;
+    }
+  }
+
+  [[nodiscard]] const std::vector<heap::RootRange>& roots() const { return roots_; }
+  [[nodiscard]] std::vector<Range> ranges() const {
+    std::vector<Range> ranges;
+    for (const heap::RootRange& root : roots_) ranges.push_back(root.range);
+    return ranges;
+  }
+
+  Result<std::size_t> read_some(RemoteAddr from, std::span<std::byte> into) const override {
+    for (std::size_t i = 0; i < roots_.size(); ++i) {
+      const Range range = roots_[i].range;
+      if (!range.contains(from)) continue;
+      const std::size_t count = std::min<std::uint64_t>(into.size(), range.end() - from);
+      std::memcpy(into.data(), words_[i].bytes.data() + (from - range.start), count);
+      return count;
+    }
+    return Error{ErrorKind::Fault, fmt::format("{} is not kept by the kernel", from)};
+  }
+
+ private:
+  std::vector<KeptWords> words_;
+  std::vector<heap::RootRange> roots_;  // one for each of `words_`
+};
+
+// Whether it is memory without access rights that may have contents. What only reserves addresses
+// is larger.
+bool may_be_forbidden(const Mapping& mapping) {
+  constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
+  return mapping.is_private && mapping.is_anonymous() && !mapping.readable &&
+         mapping.range.bytes <= kMost;
+}
+
+// /proc/<pid>/mem shows these pages, too.
+Result<void> copy_forbidden(const Process& process,
+                            const MemoryMap& map,
+                            const CopyLimits& limits,
+                            Capture& capture,
+                            OtherReferences& others) {
+  std::vector<Range> pages;
+  for (const Mapping& mapping : map.mappings()) {
+    if (!may_be_forbidden(mapping)) continue;
+    const auto parts = present_parts(process, mapping.range);
+    if (parts) pages.insert(pages.end(), parts->begin(), parts->end());
+  }
+  if (pages.empty()) return {};
+  const LiveMemory memory(process, HA_TRY(LiveMemory::open_mem(process)), LiveMemory::By::MemFile);
+  HA_TRY(capture.add(memory, pages, limits));
+  for (const Range& range : pages) {
+    others.roots.push_back({.range = range, .name = "(memory without access rights)"});
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<OtherReferences> copy_other_references(const Opened& target,
+                                              const MemoryMap& map,
+                                              const CopyLimits& limits,
+                                              Capture& capture) {
+  OtherReferences others;
+  SharedParts shared(target);
+  for (const Mapping* mapping : shared_memory(map)) shared.add(*mapping);
+  others.shared = shared.take();
+  HA_TRY(capture.add(target.memory, others.shared, limits));
+  std::uint64_t left_out = shared.left_out();
+  if (target.process) {
+    KeptByKernel kept =
+        read_kept_words(*target.process, {.file_bytes = kMostShared, .mapped = shared.by_inode()});
+    const KeptMemory memory(std::move(kept.words));
+    HA_TRY(capture.add(memory, memory.ranges(), limits));
+    others.roots = memory.roots();
+    left_out += kept.left_out_bytes;
+    if (kept.request_queues > 0) {
+      others.unsearched.push_back({heap::kRequestQueues, {}, kept.request_queues});
+    }
+    HA_TRY(copy_forbidden(*target.process, map, limits, capture, others));
+  }
+  if (left_out > 0) others.unsearched.push_back({heap::kUnsearchedShared, {}, left_out});
+  return others;
+}
+
+}  // namespace heapattach::snapshot
