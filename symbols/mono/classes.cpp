@@ -35,17 +35,39 @@ constexpr std::uint64_t kConstant = 0x40;
 constexpr std::uint64_t kGenericArguments = 8;
 constexpr std::uint64_t kGenericInstance = 0x20;  // the class that was made of it
 
+using Kind = runtimes::Shape::Number::Kind;
+
 struct Named {
   std::uint8_t code;
   std::string_view name;
+  std::uint64_t bytes = 0;  // of a number; 0: it is none
+  Kind kind = Kind::Unread;
 };
-constexpr std::array kNamed{
-    Named{0x01, "System.Void"},    Named{0x02, "System.Boolean"}, Named{0x03, "System.Char"},
-    Named{0x04, "System.SByte"},   Named{0x05, "System.Byte"},    Named{0x06, "System.Int16"},
-    Named{0x07, "System.UInt16"},  Named{0x08, "System.Int32"},   Named{0x09, "System.UInt32"},
-    Named{0x0a, "System.Int64"},   Named{0x0b, "System.UInt64"},  Named{0x0c, "System.Single"},
-    Named{0x0d, "System.Double"},  Named{0x0e, "System.String"},  Named{0x18, "System.IntPtr"},
-    Named{0x19, "System.UIntPtr"}, Named{0x1c, "System.Object"}};
+constexpr std::array kNamed{Named{0x01, "System.Void"},
+                            Named{0x02, "System.Boolean", 1, Kind::Boolean},
+                            Named{0x03, "System.Char", 2, Kind::Character},
+                            Named{0x04, "System.SByte", 1, Kind::Signed},
+                            Named{0x05, "System.Byte", 1, Kind::Unsigned},
+                            Named{0x06, "System.Int16", 2, Kind::Signed},
+                            Named{0x07, "System.UInt16", 2, Kind::Unsigned},
+                            Named{0x08, "System.Int32", 4, Kind::Signed},
+                            Named{0x09, "System.UInt32", 4, Kind::Unsigned},
+                            Named{0x0a, "System.Int64", 8, Kind::Signed},
+                            Named{0x0b, "System.UInt64", 8, Kind::Unsigned},
+                            Named{0x0c, "System.Single", 4, Kind::Float},
+                            Named{0x0d, "System.Double", 8, Kind::Float},
+                            Named{0x0e, "System.String"},
+                            Named{0x18, "System.IntPtr", 8, Kind::Signed},
+                            Named{0x19, "System.UIntPtr", 8, Kind::Unsigned},
+                            Named{0x1c, "System.Object"}};
+
+const Named* named_by(std::uint64_t code) {
+  const auto* const named = std::find_if(kNamed.begin(), kNamed.end(),
+                                         [&](const Named& one) { return one.code == code; });
+  return named == kNamed.end() ? nullptr : named;
+}
+
+constexpr std::uint64_t kDecimalBytes = 16;
 
 bool is_name(std::string_view text) {
   if (text.empty()) return false;
@@ -91,6 +113,19 @@ struct ClassReader::FieldsOf {
   int depth = 0;
 };
 
+void add_fields(const std::vector<Field>& fields, std::uint64_t bytes, runtimes::Shape& into) {
+  for (const Field& field : fields) {
+    if (field.offset > bytes || bytes - field.offset < field.bytes) continue;
+    const bool is_word = field.offset % 8 == 0 && field.bytes == 8;
+    if (field.is_reference && !is_word) continue;
+    const bool may_refer = is_word && field.kind != Kind::Float;
+    if (may_refer) into.words.push_back({field.offset, field.name, field.type});
+    if (field.is_reference) continue;
+    into.numbers.push_back({field.offset, field.bytes, field.kind, field.name, field.type});
+  }
+  into.has_only_references = true;
+}
+
 std::uint64_t ClassReader::number(std::uint64_t at, unsigned bytes) const {
   const std::uint64_t aligned = at & ~std::uint64_t{7};
   const std::uint64_t whole = word(aligned) >> (at - aligned) * 8;
@@ -101,7 +136,7 @@ std::uint64_t ClassReader::number(std::uint64_t at, unsigned bytes) const {
 std::string ClassReader::text(std::uint64_t at) const {
   std::string found;
   while (at != 0 && found.size() < kMostNameBytes) {
-    const auto aligned = view_.word(at & ~std::uint64_t{7});
+    const auto aligned = read_(at & ~std::uint64_t{7});
     if (!aligned) return {};
     for (std::uint64_t i = at & 7; i < 8; ++i, ++at) {
       const char letter = static_cast<char>(*aligned >> i * 8 & 0xff);
@@ -128,7 +163,7 @@ bool ClassReader::is_vtable(std::uint64_t vtable, std::uint64_t of) const {
   if (info == 0 || info % 8 != 0) return false;
   const std::uint64_t domains = std::min(number(info, 2), kMostDomains);
   for (std::uint64_t domain = 0; domain <= domains; ++domain) {
-    const auto one = view_.word(info + 8 + domain * 8);
+    const auto one = read_(info + 8 + domain * 8);
     if (!one) return false;
     if (*one == vtable) return true;
   }
@@ -156,12 +191,22 @@ std::unique_ptr<Class> ClassReader::read(std::uint64_t vtable) const {
   }
   std::sort(found->fields.begin(), found->fields.end(),
             [](const Field& a, const Field& b) { return a.offset < b.offset; });
+  read_delegate(*found);
   const std::uint64_t slots = number(at + kVtableSlots, 4);
   if ((number(vtable + kVtableFlags, 1) & kHasStaticFields) != 0 && slots <= kMostSlots) {
     found->static_fields_at = word(vtable + facts_.methods_at + slots * 8);
     found->static_bytes = number(at + kElementBytes, 4);
   }
   return found;
+}
+
+void ClassReader::read_delegate(Class& into) const {
+  const std::uint64_t base = word(into.at + kParent);
+  if (base == 0 || text(word(base + kName)) != "MulticastDelegate") return;
+  for (const Field& field : into.fields) {
+    if (field.name == "method") into.delegate_method = field.offset;
+    if (field.name == "delegates") into.delegate_list = field.offset;
+  }
 }
 
 void ClassReader::read_array(Class& into) const {
@@ -171,7 +216,9 @@ void ClassReader::read_array(Class& into) const {
     add_fields(element, {.at = 0 - kObjectHeader, .before = {}, .is_static = false, .depth = 0},
                into.fields);
   } else {
-    into.fields.push_back({0, {}});
+    Field itself;
+    itself.is_reference = true;
+    into.fields.push_back(itself);
   }
 }
 
@@ -195,11 +242,33 @@ std::vector<std::uint64_t> ClassReader::vtables_of(std::uint64_t domain) {
   return vtables;
 }
 
+const Class* ClassReader::find(std::uint64_t domain,
+                               std::string_view space,
+                               std::string_view name,
+                               std::uint64_t& vtable) {
+  for (const std::uint64_t one : vtables_of(domain)) {
+    const std::uint64_t at = word(one);
+    if (at == 0 || text(word(at + kName)) != name || text(word(at + kNamespace)) != space) continue;
+    vtable = one;
+    return of_first_word(one);
+  }
+  return nullptr;
+}
+
 std::vector<Field> ClassReader::static_fields(const Class& of) {
   steps_ = 0;
   std::vector<Field> fields;
   add_fields(of.at, {.at = 0, .before = {}, .is_static = true, .depth = 0}, fields);
   return fields;
+}
+
+// A method begins with its attributes and its token, which names the table of methods.
+std::string ClassReader::method_name(std::uint64_t at) const {
+  const bool is_method =
+      at != 0 && at % 8 == 0 && number(at + kMethodToken, 4) >> 24 == kMethodTable;
+  const std::string of = is_method ? name(word(at + kMethodClass)) : std::string();
+  const std::string own = of.empty() ? std::string() : text(word(at + kMethodName));
+  return own.empty() ? std::string() : of + "." + own;
 }
 
 std::uint64_t ClassReader::embedded_class(std::uint64_t type) const {
@@ -209,6 +278,68 @@ std::uint64_t ClassReader::embedded_class(std::uint64_t type) const {
   if (code == kGeneric) found = word(word(type) + kGenericInstance);
   if (found == 0 || found % 8 != 0) return 0;
   return (number(found + kClassFlags, 1) & kIsValueType) != 0 ? found : 0;
+}
+
+bool ClassReader::is_enumeration(std::uint64_t of) const {
+  const std::uint64_t parent = word(of + kParent);
+  return parent != 0 && text(word(parent + kName)) == "Enum" &&
+         text(word(parent + kNamespace)) == "System";
+}
+
+bool ClassReader::is_decimal(std::uint64_t of) const {
+  if (text(word(of + kName)) != "Decimal" || text(word(of + kNamespace)) != "System") return false;
+  constexpr std::array<std::string_view, 4> kParts = {"flags", "hi", "lo", "mid"};
+  const std::uint64_t first = word(of + kFields);
+  std::size_t found = 0;
+  for (std::uint64_t i = 0; first != 0 && i < kMostFields && found < kParts.size(); ++i) {
+    const std::uint64_t field = first + i * kFieldBytes;
+    if (word(field + kFieldParent) != of) return false;
+    if (text(word(field + kFieldName)) != kParts[found]) continue;
+    if (number(field + kFieldOffset, 4) != kObjectHeader + found * 4) return false;
+    ++found;
+  }
+  return found == kParts.size();
+}
+
+// An enumeration's values are those of its element class, or of the type of its only field that is
+// not static. Its fields may not have been read yet.
+std::uint64_t ClassReader::type_of_values(std::uint64_t enumeration) const {
+  const std::uint64_t element = word(enumeration + kElementClass);
+  const bool is_other = element != 0 && element % 8 == 0 && element != enumeration;
+  if (is_other && word(element + kType) == element &&
+      text(word(element + kNamespace)) == "System") {
+    return element + kType;
+  }
+  const std::uint64_t first = word(enumeration + kFields);
+  for (std::uint64_t i = 0; first != 0 && i < kMostFields; ++i) {
+    const std::uint64_t field = first + i * kFieldBytes;
+    const std::uint64_t type = word(field);
+    if (type == 0 || type % 8 != 0 || word(field + kFieldParent) != enumeration) return 0;
+    if ((number(type + kTypeAttributes, 2) & kStaticField) == 0) return type;
+  }
+  return 0;
+}
+
+Field ClassReader::field_of(std::uint64_t type, std::uint64_t offset, std::string name) const {
+  Field field{.offset = offset, .name = std::move(name), .type = name_of_type(type, 0)};
+  const std::uint64_t embedded = embedded_class(type);
+  if (embedded != 0 && is_decimal(embedded)) {
+    field.bytes = kDecimalBytes;
+    field.kind = Kind::Decimal;
+    return field;
+  }
+  if (embedded != 0) type = type_of_values(embedded);
+  const std::uint64_t code = type == 0 ? 0 : number(type + kTypeCode, 1);
+  if (const Named* const named = named_by(code); named != nullptr && named->bytes != 0) {
+    field.bytes = named->bytes;
+    field.kind = named->kind;
+    return field;
+  }
+  // A pointer is a number that may reference an object.
+  if (code == kPointer || code == kFunction) field.kind = Kind::Unsigned;
+  constexpr std::array kReferences{kString, kClass, kArray, kGeneric, kObject, kVector};
+  field.is_reference = std::find(kReferences.begin(), kReferences.end(), code) != kReferences.end();
+  return field;
 }
 
 void ClassReader::add_fields(std::uint64_t of,
@@ -227,15 +358,17 @@ void ClassReader::add_fields(std::uint64_t of,
     if (!is_wanted || offset > kMostBytes) continue;
     const std::string name = text(word(field + kFieldName));
     if (name.empty()) return;
-    if (const std::uint64_t embedded = embedded_class(type)) {
+    const std::uint64_t embedded = embedded_class(type);
+    const bool is_whole = embedded == 0 || is_enumeration(embedded) || is_decimal(embedded);
+    if (!is_whole) {
       add_fields(embedded,
                  {.at = offset - kObjectHeader,
                   .before = fmt::format("{}{}.", how.before, shown_field(name)),
                   .is_static = false,
                   .depth = how.depth + 1},
                  into);
-    } else if (offset % 8 == 0) {
-      into.push_back({offset, how.before + shown_field(name)});
+    } else {
+      into.push_back(field_of(type, offset, how.before + shown_field(name)));
     }
   }
 }
@@ -280,9 +413,7 @@ std::string ClassReader::name_of(std::uint64_t at, int depth) const {
 std::string ClassReader::name_of_type(std::uint64_t type, int depth) const {
   if (type == 0 || type % 8 != 0 || depth > kDeepest) return {};
   const std::uint64_t code = number(type + kTypeCode, 1);
-  const auto* const named = std::find_if(kNamed.begin(), kNamed.end(),
-                                         [&](const Named& one) { return one.code == code; });
-  if (named != kNamed.end()) return std::string(named->name);
+  if (const Named* const named = named_by(code)) return std::string(named->name);
   const std::uint64_t data = word(type);
   std::string inner;
   switch (code) {

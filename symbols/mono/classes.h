@@ -1,14 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "symbols/mono/facts.h"
-#include "symbols/runtimes/heap_view.h"
+#include "symbols/runtimes/object_names.h"
 
 namespace heapattach::mono {
 
@@ -16,7 +19,14 @@ namespace heapattach::mono {
 struct Field {
   std::uint64_t offset = 0;  // from the object's start, or from that of the static fields
   std::string name;
+  std::string type;  // as declared: "System.Int32"
+  bool is_reference = false;
+  std::uint64_t bytes = 8;
+  runtimes::Shape::Number::Kind kind = runtimes::Shape::Number::Kind::Unread;  // of a number
 };
+
+// Adds fields to a shape of objects, or of static fields, of so many bytes.
+void add_fields(const std::vector<Field>& fields, std::uint64_t bytes, runtimes::Shape& into);
 
 // The class of all objects that begin with one vtable.
 struct Class {
@@ -26,8 +36,12 @@ struct Class {
   std::uint64_t instance_bytes = 0;  // header included; of an array or a string, at least
   bool is_array = false;
   bool is_string = false;
-  std::uint64_t element_bytes = 0;     // of an array
-  std::vector<Field> fields;           // of an object, or of an array's element
+  std::uint64_t element_bytes = 0;  // of an array
+  std::vector<Field> fields;        // of an object, or of an array's element
+  // The offsets of a delegate's method, and of the list of those that are combined in it; 0: the
+  // class is not one of delegates.
+  std::uint64_t delegate_method = 0;
+  std::uint64_t delegate_list = 0;
   std::uint64_t static_fields_at = 0;  // 0: none
   std::uint64_t static_bytes = 0;
 };
@@ -36,14 +50,30 @@ struct Class {
 // text is none.
 class ClassReader {
  public:
-  // Borrows its arguments.
-  ClassReader(const Facts& facts, const runtimes::HeapView& view) : facts_(facts), view_(view) {}
+  using ReadWord = std::function<std::optional<std::uint64_t>(std::uint64_t at)>;
+
+  // Borrows `facts`.
+  ClassReader(const Facts& facts, ReadWord read) : facts_(facts), read_(std::move(read)) {}
 
   // The class whose objects begin with this word; null if it is not a vtable that its class knows.
   const Class* of_first_word(std::uint64_t word);
 
+  // The name of the class at `at`, and the text at `at` if it is a name; empty if it is none.
+  [[nodiscard]] std::string name(std::uint64_t at) const {
+    steps_ = 0;
+    return name_of(at, 0);
+  }
+  [[nodiscard]] std::string name_at(std::uint64_t at) const { return text(at); }
+  // "Game.Bank.Transfer"; empty if there is no method at `at`.
+  [[nodiscard]] std::string method_name(std::uint64_t at) const;
+
   // The vtables of all classes that are in use in a domain (Class::domain).
   [[nodiscard]] std::vector<std::uint64_t> vtables_of(std::uint64_t domain);
+  // The class among them that has this name; null if there is none.
+  [[nodiscard]] const Class* find(std::uint64_t domain,
+                                  std::string_view space,
+                                  std::string_view name,
+                                  std::uint64_t& vtable);
   // The static fields of a class.
   [[nodiscard]] std::vector<Field> static_fields(const Class& of);
 
@@ -51,7 +81,7 @@ class ClassReader {
   struct FieldsOf;
   static constexpr std::uint32_t kMostSteps = 20'000;
 
-  [[nodiscard]] std::uint64_t word(std::uint64_t at) const { return view_.word(at).value_or(0); }
+  [[nodiscard]] std::uint64_t word(std::uint64_t at) const { return read_(at).value_or(0); }
   // Whether the class that is being read may take one more step. Classes that contain each other
   // would take any number.
   [[nodiscard]] bool may_go_on() const { return steps_ < kMostSteps && ++steps_ < kMostSteps; }
@@ -60,16 +90,22 @@ class ClassReader {
   [[nodiscard]] bool is_vtable(std::uint64_t word, std::uint64_t of) const;
   [[nodiscard]] std::unique_ptr<Class> read(std::uint64_t vtable) const;
   void read_array(Class& into) const;
+  void read_delegate(Class& into) const;
 
   [[nodiscard]] std::string name_of(std::uint64_t at, int depth) const;
   [[nodiscard]] std::string name_of_type(std::uint64_t type, int depth) const;
   [[nodiscard]] std::vector<std::string> arguments_of(std::uint64_t at, int depth) const;
   // The class of a field's values if they are structures without a header; 0 otherwise.
   [[nodiscard]] std::uint64_t embedded_class(std::uint64_t type) const;
+  [[nodiscard]] bool is_enumeration(std::uint64_t of) const;
+  [[nodiscard]] std::uint64_t type_of_values(std::uint64_t enumeration) const;
+  // Whether a structure is a System.Decimal whose parts are where they are expected.
+  [[nodiscard]] bool is_decimal(std::uint64_t of) const;
+  [[nodiscard]] Field field_of(std::uint64_t type, std::uint64_t offset, std::string name) const;
   void add_fields(std::uint64_t of, const FieldsOf& how, std::vector<Field>& into) const;
 
   const Facts& facts_;
-  const runtimes::HeapView& view_;
+  ReadWord read_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Class>> classes_;  // by vtable
   mutable std::uint32_t steps_ = 0;
 };

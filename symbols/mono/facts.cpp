@@ -1,10 +1,13 @@
 #include "symbols/mono/facts.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "symbols/boehm/accessors.h"
 #include "symbols/code/disassembler.h"
+#include "symbols/mono/classes.h"
 
 namespace heapattach::mono {
 
@@ -81,6 +84,30 @@ class Prover {
   const MemoryReader& memory_;
 };
 
+// The fields of the class of Mono's data about threads; nothing if it has not all of them.
+std::optional<ThreadClass> find_thread_class(const Facts& facts, const MemoryReader& memory) {
+  ClassReader classes(facts, [&](std::uint64_t at) -> std::optional<std::uint64_t> {
+    const auto word = memory.read_as<std::uint64_t>(RemoteAddr{at});
+    return word ? std::optional(*word) : std::nullopt;
+  });
+  ThreadClass found;
+  const Class* const thread =
+      classes.find(facts.domain, "System.Threading", "InternalThread", found.vtable);
+  if (thread == nullptr) return std::nullopt;
+  const std::array<std::pair<std::string_view, std::uint64_t*>, 4> wanted{
+      {{"thread_id", &found.native_id},
+       {"small_id", &found.small_id},
+       {"name_chars", &found.name},
+       {"name_length", &found.name_length}}};
+  for (const auto& [name, offset] : wanted) {
+    const auto field = std::find_if(thread->fields.begin(), thread->fields.end(),
+                                    [name = name](const Field& one) { return one.name == name; });
+    if (field == thread->fields.end()) return std::nullopt;
+    *offset = field->offset;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::optional<Facts> facts_from(const KnownClass& known, const MemoryReader& memory) {
@@ -109,7 +136,10 @@ std::optional<Facts> find_mono(const Modules& modules, const MemoryReader& memor
     return at ? *at : 0;
   };
   auto facts = facts_from(known, memory);
-  if (facts) facts->roots = find_root_variables(*module, memory);
+  if (!facts) return facts;
+  facts->roots = find_root_variables(*module, memory);
+  facts->domain = known("mono_get_root_domain");
+  facts->threads = find_thread_class(*facts, memory);
   return facts;
 }
 

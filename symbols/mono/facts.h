@@ -41,9 +41,16 @@ inline constexpr std::uint64_t kFieldName = 8;
 inline constexpr std::uint64_t kFieldParent = 0x10;
 inline constexpr std::uint64_t kFieldOffset = 0x18;  // an int
 inline constexpr std::uint64_t kObjectHeader = 0x10;
+inline constexpr std::uint64_t kArrayLength = 0x18;
 inline constexpr std::uint64_t kArrayElements = 0x20;
 inline constexpr std::uint64_t kStringLength = 0x10;  // an int
 inline constexpr std::uint64_t kStringText = 0x14;    // in UTF-16
+
+// Offsets in a method.
+inline constexpr std::uint64_t kMethodToken = 4;  // an int
+inline constexpr std::uint64_t kMethodClass = 8;
+inline constexpr std::uint64_t kMethodName = 24;
+inline constexpr std::uint64_t kMethodTable = 6;  // the highest byte of the token
 
 // The codes of types (ECMA-335, ELEMENT_TYPE_…).
 enum TypeCode : std::uint8_t {
@@ -54,14 +61,26 @@ enum TypeCode : std::uint8_t {
   kClass = 0x12,
   kArray = 0x14,
   kGeneric = 0x15,
+  kFunction = 0x1b,
   kObject = 0x1c,
   kVector = 0x1d,
+};
+
+// The class of Mono's own data about a thread, and where its fields are.
+struct ThreadClass {
+  std::uint64_t vtable = 0;
+  std::uint64_t native_id = 0;  // its thread pointer
+  std::uint64_t small_id = 0;
+  std::uint64_t name = 0;  // the address of its text, in UTF-8
+  std::uint64_t name_length = 0;
 };
 
 struct Facts {
   // Where a vtable's list of methods begins. The address of the static fields follows the list.
   std::uint64_t methods_at = 0;
   std::optional<RootVariables> roots = std::nullopt;
+  std::uint64_t domain = 0;  // the first one; 0: unknown
+  std::optional<ThreadClass> threads = std::nullopt;
 };
 
 // Nothing if the target does not use Mono, Mono has not started yet, or its classes have another

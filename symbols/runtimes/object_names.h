@@ -15,14 +15,37 @@ namespace heapattach::runtimes {
 struct Shape {
   struct Word {
     std::uint64_t offset = 0;
-    std::string name;  // "car"
+    std::string name;       // "car"
+    std::string type = {};  // as declared; empty: unknown
 
     friend auto operator<=>(const Word&, const Word&) = default;
+  };
+
+  // A value in an object that is not a reference.
+  struct Number {
+    enum class Kind : std::uint8_t {
+      Unsigned,
+      Signed,
+      Float,
+      Boolean,
+      Character,  // one unit of UTF-16
+      Decimal,    // .NET's: 16 bytes
+      Unread,     // it is there, but how to read it is unknown
+    };
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    Kind kind = Kind::Unread;
+    std::string name;  // "Total"
+    std::string type;  // in the language's words: "System.Int32"
+
+    friend auto operator<=>(const Number&, const Number&) = default;
   };
 
   std::string name;                      // "pair", "<session>", "(entries of hash-table)"
   std::string holder = {};               // the type that it belongs to: "hash-table"; empty: none
   std::vector<Word> words = {};          // at fixed offsets, in order
+  bool has_only_references = false;      // in `words`; otherwise a word may be a value itself
+  std::vector<Number> numbers = {};      // at fixed offsets, in order
   std::uint64_t elements_at = 0;         // the offset of an array's first element
   std::uint64_t element_bytes = 0;       // of an element; 0: not an array
   std::vector<Word> element_words = {};  // within an element; an empty name is the element itself

@@ -114,12 +114,12 @@ class StackFinder {
  public:
   StackFinder(const Modules& modules,
               const MemoryReader& capture,
-              const MemoryMap* map,
+              const StackOwners& owners,
               const StackLimits& limits)
       : machine_(machine_of(modules)),
         debugs_(modules),
         memory_(capture),
-        unwinder_(debugs_, memory_, map),
+        unwinder_(debugs_, memory_, owners.map, owners.generated),
         locals_(debugs_, capture),
         limits_(limits) {}
 
@@ -143,7 +143,14 @@ class StackFinder {
     if (!limits_.with_places) return;
     Places places(debugs_, limits_.with_library_lines);
     for (const std::uint64_t pc : instructions_) {
-      gathered.add(to_bytes(CodePlaces{RemoteAddr{pc}, places.of(RemoteAddr{pc})}));
+      const GeneratedFunction* const function = function_at(owners.generated, RemoteAddr{pc});
+      CodePlaces at{RemoteAddr{pc}, {}};
+      if (function != nullptr) {
+        at.places.emplace_back().function = function->name;
+      } else {
+        at.places = places.of(RemoteAddr{pc});
+      }
+      gathered.add(to_bytes(at));
     }
   }
 
@@ -239,7 +246,7 @@ Result<Stacks> walk_stacks(const Modules& modules,
   const SandboxLimits walls = walls_for(modules, limits.time, limits.deadline);
   const auto work = [&](SandboxOutput& output) {
     Gathered gathered(output);
-    StackFinder(modules, capture, owners.map, limits).find(owners, gathered);
+    StackFinder(modules, capture, owners, limits).find(owners, gathered);
     gathered.flush();
   };
   SandboxResult result = HA_TRY(run_sandboxed(work, walls));

@@ -12,6 +12,7 @@
 #include "symbols/crystal/fibers.h"
 #include "symbols/elf/module.h"
 #include "symbols/types/type_model.h"
+#include "symbols/unwind/arch/generated.h"
 #include "symbols/unwind/stack_record.h"
 
 namespace heapattach::unwind {
@@ -31,6 +32,7 @@ struct StackOwners {
   std::span<const FrozenThread> threads;
   std::span<const crystal::FiberStack> fibers;
   const MemoryMap* map = nullptr;  // shows which code was generated at run time; null: unknown
+  std::span<const GeneratedFunction> generated{};  // by address
 };
 
 // Limits on what to look up.

@@ -7,6 +7,7 @@
 
 #include "attach/base/word.h"
 #include "symbols/unwind/arch/fiber_frame.h"
+#include "symbols/unwind/arch/generated_frame.h"
 #include "symbols/unwind/arch/prologues.h"
 #include "symbols/unwind/arch/return_addresses.h"
 #include "symbols/unwind/arch/signal_return.h"
@@ -115,14 +116,14 @@ WalkedStack Unwinder::walk(const MachineState& innermost,
 
 std::optional<StackEnd> Unwinder::end_at(const Frame& frame, const std::optional<Step>& step) {
   if (!step) {
-    const bool is_code = modules_.is_code(frame.pc());
-    return why_not(frame, frame.pc(), is_code ? StackEnd::Unknown : StackEnd::Corrupt);
+    const bool is_in_code = is_code(frame.pc());
+    return why_not(frame, frame.pc(), is_in_code ? StackEnd::Unknown : StackEnd::Corrupt);
   }
   if (!step->has_caller || step->caller.pc() == 0) return StackEnd::Outermost;
   if (step->is_exact && ++signal_frames_ <= kMostSignalFrames) return {};
   const bool leads_up = moves_up(frame, *step);
   const RemoteAddr next{step->caller.pc() - 1};
-  if (leads_up && modules_.is_code(next)) {
+  if (leads_up && is_code(next)) {
     const bool is_elsewhere = !frame.is_exact && has_switched_stack(frame.pc()) &&
                               !may_have_called(RemoteAddr{step->caller.pc()}, frame);
     return is_elsewhere ? std::optional(StackEnd::OtherStack) : std::nullopt;
@@ -134,7 +135,7 @@ std::optional<StackEnd> Unwinder::end_at(const Frame& frame, const std::optional
 // why.
 StackEnd Unwinder::why_not(const Frame& frame, RemoteAddr next, StackEnd otherwise) {
   const Mapping* const code = map_ == nullptr ? nullptr : map_->find(next);
-  if (code != nullptr && code->executable && !modules_.is_code(next)) return StackEnd::Generated;
+  if (code != nullptr && code->executable && !is_code(next)) return StackEnd::Generated;
   return has_switched_stack(frame.pc()) ? StackEnd::OtherStack : otherwise;
 }
 
@@ -160,6 +161,9 @@ bool Unwinder::has_switched_stack(RemoteAddr pc) {
 std::optional<Unwinder::Step> Unwinder::next(const Frame& frame) {
   // The code that a handler returns to has tables in some C libraries only.
   if (returns_from_signal(frame.state.pc())) return by_signal_frame(frame);
+  if (const GeneratedFunction* const function = function_at(generated_, frame.pc())) {
+    return by_generated(*function, frame);
+  }
   if (ModuleDebug* debug = modules_.find(frame.pc()); debug != nullptr) {
     const auto step = by_tables(*debug, frame);
     // After a guess, the registers that the tables start from may be wrong.
@@ -184,8 +188,7 @@ bool Unwinder::may_have_frame_pointer(const Frame& frame) {
 }
 
 bool Unwinder::may_follow(const Frame& frame, const Step& step) const {
-  return !step.has_caller ||
-         (moves_up(frame, step) && modules_.is_code(RemoteAddr{step.caller.pc() - 1}));
+  return !step.has_caller || (moves_up(frame, step) && is_code(RemoteAddr{step.caller.pc() - 1}));
 }
 
 bool Unwinder::returns_from_signal(std::uint64_t pc) {
@@ -228,6 +231,33 @@ std::optional<Unwinder::Step> Unwinder::by_tables(ModuleDebug& debug, const Fram
   const auto returns_to = step.caller.at(numbers.program_counter);
   if (step.has_caller && !returns_to) return {};
   if (returns_to) step.caller.set_pc(code_address(*returns_to));
+  return step;
+}
+
+bool Unwinder::is_code(RemoteAddr at) const {
+  return modules_.is_code(at) || function_at(generated_, at) != nullptr;
+}
+
+std::optional<Unwinder::Step> Unwinder::by_generated(const GeneratedFunction& function,
+                                                     const Frame& frame) const {
+  const RegisterNumbers& numbers = frame.state.numbers();
+  const auto found = generated_frame(numbers.machine, function, RemoteAddr{frame.state.pc()});
+  if (!found) return {};
+  const auto base =
+      found->is_from_frame_pointer ? frame.state.frame_pointer() : std::optional(frame.state.sp());
+  if (!base) return {};
+  const std::uint64_t cfa = *base + found->bytes;
+  const auto returns_to = load(cfa - kWordBytes);
+  if (!returns_to) return {};
+  Step step = Step::from(frame, cfa, FoundBy::Code);
+  for (std::size_t number = 0; number < numbers.count; ++number) {
+    if (numbers.is_preserved(number)) step.caller.set(number, frame.state.at(number));
+  }
+  for (const GeneratedFrame::Saved& saved : found->saved) {
+    step.caller.set(saved.number, load(cfa - saved.below));
+  }
+  step.caller.set_sp(cfa);
+  step.caller.set_pc(*returns_to);
   return step;
 }
 
@@ -276,7 +306,7 @@ std::optional<Unwinder::Step> Unwinder::by_frame_pointer(const Frame& frame) {
   const auto word = load(*base + kWordBytes);
   if (!saved || !word) return {};
   const std::uint64_t returns_to = code_address(*word);
-  if (!modules_.is_code(RemoteAddr{returns_to - 1})) return {};
+  if (!is_code(RemoteAddr{returns_to - 1})) return {};
   return Step::from(frame, *base + 2 * kWordBytes, FoundBy::FramePointer).to(returns_to, *saved);
 }
 
@@ -317,10 +347,10 @@ std::optional<Unwinder::Step> Unwinder::by_scan(const Frame& frame) {
 // How many they use depends on the kernel.
 std::uint64_t Unwinder::code_address(std::uint64_t word) const {
   constexpr std::array<unsigned, 4> kAddressBits = {48, 47, 42, 39};
-  if (word >> kAddressBits.back() == 0 || modules_.is_code(RemoteAddr{word - 1})) return word;
+  if (word >> kAddressBits.back() == 0 || is_code(RemoteAddr{word - 1})) return word;
   for (const unsigned bits : kAddressBits) {
     const std::uint64_t address = word & ((std::uint64_t{1} << bits) - 1);
-    if (modules_.is_code(RemoteAddr{address - 1})) return address;
+    if (is_code(RemoteAddr{address - 1})) return address;
   }
   return word;
 }

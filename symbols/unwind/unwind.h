@@ -3,12 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "attach/memory/memory_reader.h"
 #include "attach/process/memory_map.h"
 #include "symbols/unwind/arch/epilogues.h"
+#include "symbols/unwind/arch/generated.h"
 #include "symbols/unwind/arch/machine_state.h"
 #include "symbols/unwind/frame_rules.h"
 #include "symbols/unwind/module_debug.h"
@@ -40,9 +42,13 @@ struct WalkedStack {
 // and move up the stack, except from the stack of a signal handler to the one it interrupted.
 class Unwinder {
  public:
-  // `map` shows which code was generated at run time; null: unknown.
-  Unwinder(ModuleDebugs& modules, const MemoryReader& memory, const MemoryMap* map = nullptr)
-      : modules_(modules), memory_(memory), map_(map) {}
+  // `map` shows which code was generated at run time; null: unknown. `generated` is what is known
+  // of that.
+  Unwinder(ModuleDebugs& modules,
+           const MemoryReader& memory,
+           const MemoryMap* map = nullptr,
+           std::span<const GeneratedFunction> generated = {})
+      : modules_(modules), memory_(memory), map_(map), generated_(generated) {}
 
   // `is_exact` applies to the first frame.
   WalkedStack walk(const MachineState& innermost, bool is_exact, const FrameLimits& limits);
@@ -59,6 +65,9 @@ class Unwinder {
   std::optional<Step> by_tables(ModuleDebug& debug, const Frame& frame);
   [[nodiscard]] std::optional<Step> by_signal_frame(const Frame& frame) const;
   std::optional<Step> by_code(ModuleDebug& debug, const Frame& frame);
+  [[nodiscard]] std::optional<Step> by_generated(const GeneratedFunction& function,
+                                                 const Frame& frame) const;
+  [[nodiscard]] bool is_code(RemoteAddr at) const;
   [[nodiscard]] StackEnd why_not(const Frame& frame, RemoteAddr next, StackEnd otherwise);
   bool may_have_called(RemoteAddr at, const Frame& frame);
   bool has_switched_stack(RemoteAddr pc);
@@ -70,6 +79,7 @@ class Unwinder {
   ModuleDebugs& modules_;
   const MemoryReader& memory_;
   const MemoryMap* map_;
+  std::span<const GeneratedFunction> generated_;
   FrameRules rules_;
   Epilogues epilogues_;
   std::unordered_map<std::uint64_t, bool>

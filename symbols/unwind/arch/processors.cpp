@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include <elf.h>
 
@@ -145,6 +146,21 @@ bool begins_with_frame(const Module& module, RemoteAddr start) {
 bool is_signal_return(const Module& module, RemoteAddr pc) {
   const Processor* const own = processor(module);
   return own != nullptr && own->is_signal_return(module, pc);
+}
+
+// Mono on another processor was not tried.
+std::optional<GeneratedFrame> generated_frame(std::uint16_t machine,
+                                              const GeneratedFunction& function,
+                                              RemoteAddr pc) {
+  return machine == EM_X86_64 ? x86_64::generated_frame(function, pc) : std::nullopt;
+}
+
+const GeneratedFunction* function_at(std::span<const GeneratedFunction> functions, RemoteAddr pc) {
+  const auto after =
+      std::partition_point(functions.begin(), functions.end(),
+                           [pc](const GeneratedFunction& one) { return one.code.start <= pc; });
+  if (after == functions.begin() || !std::prev(after)->code.contains(pc)) return nullptr;
+  return &*std::prev(after);
 }
 
 bool is_word_of_stub(std::uint16_t machine, std::uint64_t type) {

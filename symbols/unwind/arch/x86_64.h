@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "symbols/unwind/arch/epilogues.h"
+#include "symbols/unwind/arch/generated_frame.h"
 #include "symbols/unwind/arch/machine_state.h"
 #include "symbols/unwind/arch/prologues.h"
 #include "symbols/unwind/arch/return_addresses.h"
@@ -31,6 +32,7 @@ bool is_signal_return(const Module& module, RemoteAddr pc);
 void take_general(const Registers& registers, MachineState& state);
 bool is_word_of_stub(std::uint64_t type);
 std::uint64_t stub_bytes(std::string_view section, std::uint64_t entry_bytes);
+std::optional<GeneratedFrame> generated_frame(const GeneratedFunction& function, RemoteAddr pc);
 StubTarget stub_target(std::span<const std::byte> code, std::uint64_t at);
 
 }  // namespace heapattach::unwind::x86_64

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attach/memory/memory_reader.h"
+#include "attach/process/memory_map.h"
+#include "symbols/mono/facts.h"
+
+// The methods that Mono has compiled.
+//
+// A domain has a table of them, in chunks of up to 64 addresses of records, nearly in the order of
+// their code. A record has the method, where its code begins, and how long that is. The table
+// begins with the address of its domain, which proves that it is one. (Sources: domain-internals.h
+// and jit-info.c of 6.8.)
+namespace heapattach::mono {
+
+struct Method {
+  Range code;
+  std::string name;              // "Game.Bank.Transfer"
+  std::vector<std::byte> start;  // its first instructions
+};
+
+// The methods whose code contains any of these addresses, by address. `words` need not be in order.
+[[nodiscard]] std::vector<Method> methods_at(const Facts& facts,
+                                             std::vector<std::uint64_t> words,
+                                             const MemoryReader& memory,
+                                             const MemoryMap& map);
+
+}  // namespace heapattach::mono

@@ -1,0 +1,98 @@
+#include "symbols/mono/threads.h"
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "attach/arch/addresses.h"
+#include "symbols/text/utf8.h"
+
+namespace heapattach::mono {
+
+namespace {
+
+constexpr std::uint64_t kTlsBytes = 512;     // before a thread pointer, where Mono's variables are
+constexpr std::uint64_t kStackBytes = 3072;  // of a stack, where the awaited object is
+constexpr std::uint64_t kLeastAddress = 0x10000;
+constexpr std::uint32_t kMostName = 256;
+
+// In an object, and in the record of its lock.
+constexpr std::uint64_t kLock = 8;
+constexpr std::uint64_t kLockTags = 3;
+constexpr std::uint64_t kIsRecord = 2;
+constexpr std::uint64_t kOwnerMask = 0xffff;
+constexpr std::uint64_t kCondition = 40;
+constexpr std::uint64_t kConditionBytes = 48;  // of a condition variable of glibc
+
+std::uint64_t word_at(const MemoryReader& memory, std::uint64_t at) {
+  if (at < kLeastAddress || at % 8 != 0 || at >= kUsualAddressEnd) return 0;
+  const auto word = memory.read_as<std::uint64_t>(RemoteAddr{at});
+  return word ? *word : 0;
+}
+
+std::uint32_t number_at(const MemoryReader& memory, std::uint64_t at) {
+  const auto number = memory.read_as<std::uint32_t>(RemoteAddr{at});
+  return number ? *number : 0;
+}
+
+// The words of some memory, as far as it can be read.
+std::vector<std::uint64_t> words_at(const MemoryReader& memory,
+                                    RemoteAddr at,
+                                    std::uint64_t bytes) {
+  std::vector<std::uint64_t> words(bytes / 8);
+  auto rest = std::as_writable_bytes(std::span(words));
+  while (!rest.empty()) {
+    const auto read = memory.read_some(at, rest);
+    if (!read) break;
+    at = at + *read;
+    rest = rest.subspan(*read);
+  }
+  words.resize(words.size() - (rest.size() + 7) / 8);
+  return words;
+}
+
+std::string name_at(const MemoryReader& memory, std::uint64_t at, std::uint32_t bytes) {
+  if (at < kLeastAddress || bytes > kMostName) return {};
+  std::string name(bytes, '\0');
+  if (!memory.read(RemoteAddr{at}, std::as_writable_bytes(std::span(name)))) return {};
+  for (std::string_view rest = name; !rest.empty();) {
+    const Utf8Step step = next_utf8(rest);
+    if (!step.is_valid || is_unsafe_to_show(step.code)) return {};
+    rest.remove_prefix(step.bytes);
+  }
+  return name;
+}
+
+}  // namespace
+
+std::optional<ManagedThread> thread_at(const ThreadClass& layout,
+                                       RemoteAddr thread_pointer,
+                                       const MemoryReader& memory) {
+  const RemoteAddr begin{thread_pointer.value - kTlsBytes};
+  for (const std::uint64_t object : words_at(memory, begin, kTlsBytes)) {
+    if (word_at(memory, object) != layout.vtable) continue;
+    if (word_at(memory, object + layout.native_id) != thread_pointer.value) continue;
+    const std::uint64_t name = word_at(memory, object + layout.name);
+    return ManagedThread{number_at(memory, object + layout.small_id),
+                         name_at(memory, name, number_at(memory, object + layout.name_length))};
+  }
+  return std::nullopt;
+}
+
+std::optional<AwaitedLock> awaited_lock(RemoteAddr futex,
+                                        RemoteAddr stack_pointer,
+                                        const MemoryReader& memory) {
+  for (const std::uint64_t object : words_at(memory, stack_pointer, kStackBytes)) {
+    const std::uint64_t lock = word_at(memory, object + kLock);
+    if ((lock & kIsRecord) == 0) continue;
+    const std::uint64_t record = lock & ~kLockTags;
+    const std::uint64_t condition = word_at(memory, record + kCondition);
+    if (condition == 0 || futex.value - condition >= kConditionBytes) continue;
+    return AwaitedLock{.object = RemoteAddr{object},
+                       .vtable = word_at(memory, object),
+                       .owner = static_cast<std::uint32_t>(word_at(memory, record) & kOwnerMask)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace heapattach::mono

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "attach/memory/memory_reader.h"
+#include "symbols/mono/facts.h"
+
+// Mono's threads, and the locks of objects (System.Threading.Monitor) that they wait for.
+//
+// The word before a thread's own data in glibc has, among others, the address of an object of the
+// class System.Threading.InternalThread, whose fields have names like those of any other class. The
+// second word of an object is its lock. If a second thread has waited for it, the word has the
+// address of a record: its owner, and the condition variable at which others wait for it. (Sources:
+// monitor.h, threads.c, mono-tls.c of 6.8.)
+namespace heapattach::mono {
+
+struct ManagedThread {
+  std::uint32_t small_id = 0;  // by which locks name their owners; each thread has its own
+  std::string name;            // empty: none
+};
+
+// What Mono knows about the thread with this thread pointer; nothing if it is not one of Mono's.
+[[nodiscard]] std::optional<ManagedThread> thread_at(const ThreadClass& layout,
+                                                     RemoteAddr thread_pointer,
+                                                     const MemoryReader& memory);
+
+struct AwaitedLock {
+  RemoteAddr object;
+  std::uint64_t vtable = 0;  // of the object
+  std::uint32_t owner = 0;   // its small_id; 0: nobody holds it at the moment
+};
+
+// The lock that a thread waits for that is blocked on `futex`, and whose stack begins at
+// `stack_pointer`; nothing if it waits for something else. An object that it works with has the
+// lock, and the futex belongs to the condition variable of that.
+[[nodiscard]] std::optional<AwaitedLock> awaited_lock(RemoteAddr futex,
+                                                      RemoteAddr stack_pointer,
+                                                      const MemoryReader& memory);
+
+}  // namespace heapattach::mono
