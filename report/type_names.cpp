@@ -106,8 +106,13 @@ NamedType find_name(std::string_view thing,
 
 }  // namespace
 
+bool is_labelled(std::string_view wanted, std::string_view name) {
+  return !wanted.empty() && name.starts_with(wanted) && name.ends_with(')') &&
+         name.substr(wanted.size()).starts_with(" (");
+}
+
 bool matches_type(std::string_view wanted, std::string_view name) {
-  if (name == wanted || matches_glob(wanted, name)) return true;
+  if (name == wanted || is_labelled(wanted, name) || matches_glob(wanted, name)) return true;
   const std::string short_name = short_type_name(name);
   return short_name != name && (short_name == wanted || matches_glob(wanted, short_name));
 }

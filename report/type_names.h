@@ -16,8 +16,11 @@ struct NamedType {
   std::string problem;  // why it is empty, with similar names
 };
 
-// Whether `wanted` is the name of a type, in its full or its short form (short_names.h), or a glob
-// that matches one of them.
+// Whether a type's name is `wanted` with a label: "System.Action (Game.Shop.Refresh)".
+[[nodiscard]] bool is_labelled(std::string_view wanted, std::string_view name);
+
+// Whether `wanted` is the name of a type, in its full or its short form (short_names.h), with or
+// without its label, or a glob that matches one of them.
 [[nodiscard]] bool matches_type(std::string_view wanted, std::string_view name);
 
 // Tries `wanted`, in this order, as the name of a type in its full or its short form, as a glob

@@ -23,7 +23,8 @@ std::vector<bool> types_meant(const Snapshot& snapshot, const std::string& name)
   std::vector<bool> by_glob;
   bool has_name = false;
   for (const snapshot::Type& type : snapshot.types) {
-    by_name.push_back(type.name == name || short_type_name(type.name) == name);
+    by_name.push_back(type.name == name || short_type_name(type.name) == name ||
+                      is_labelled(name, type.name));
     by_glob.push_back(matches_type(name, type.name));
     has_name = has_name || by_name.back();
   }
@@ -36,6 +37,20 @@ std::vector<ObjectIndex> objects_of(const Snapshot& snapshot, const std::vector<
     if (is_meant[snapshot.objects[i].type]) objects.push_back(static_cast<ObjectIndex>(i));
   }
   return objects;
+}
+
+Error no_object_error(const Snapshot& snapshot,
+                      const std::string& type,
+                      const std::vector<bool>& has_objects) {
+  Error error{ErrorKind::Malformed,
+              fmt::format("no object of type '{}' exists at the moment", type)};
+  for (std::size_t i = 0; i < snapshot.types.size(); ++i) {
+    const snapshot::Type& part = snapshot.types[i];
+    if (has_objects[i] && part.holder == type && part.name.starts_with("(static ")) {
+      return std::move(error).advise(fmt::format("'{}'", part.name));
+    }
+  }
+  return error;
 }
 
 }  // namespace
@@ -76,8 +91,7 @@ Result<std::vector<ObjectIndex>> find_objects(const Snapshot& snapshot, const st
   const NamedType named = present.find(type);
   if (!named.name.empty()) return objects_of(snapshot, types_meant(snapshot, named.name));
   if (const NamedType absent = known.find(type); !absent.name.empty()) {
-    return Error{ErrorKind::Malformed,
-                 fmt::format("no object of type '{}' exists at the moment", absent.name)};
+    return no_object_error(snapshot, absent.name, has_objects);
   }
   if (!snapshot.header.redacted.empty()) {
     return Error{ErrorKind::Malformed, "no object has that type"}.advise(

@@ -27,8 +27,8 @@ enum class Truth : std::uint8_t { No, Unknown, Yes };
 
 // The value at the end of a path.
 struct Seen {
-  enum class What : std::uint8_t { Nothing, Nil, Object, Text, Plain };
-  What what = What::Nothing;  // Nothing: the object has no such field
+  enum class What : std::uint8_t { Nothing, Unread, Nil, Object, Text, Plain };
+  What what = What::Nothing;  // Nothing: the object has no such field; Unread: perhaps with a value
   ObjectIndex object = 0;
   std::string_view text;
   bool is_cut = false;
@@ -52,14 +52,48 @@ std::optional<std::string_view> rest_of(std::string_view path, std::string_view 
   return rest.substr(1);
 }
 
+// A number without an exponent, of any length: 64 bits are more than a double has, and a decimal
+// may have 96.
+struct Digits {
+  bool is_negative = false;
+  std::string_view whole;     // without zeros in front
+  std::string_view fraction;  // without zeros at the end
+
+  static std::optional<Digits> of(std::string_view text) {
+    Digits digits;
+    digits.is_negative = text.starts_with('-');
+    if (digits.is_negative) text.remove_prefix(1);
+    const bool is_plain = text.find_first_not_of("0123456789.") == std::string_view::npos;
+    const std::size_t point = std::min(text.find('.'), text.size());
+    if (!is_plain || point == 0 || text.find('.', point + 1) < text.size()) return std::nullopt;
+    digits.whole = text.substr(0, point);
+    digits.whole.remove_prefix(std::min(digits.whole.find_first_not_of('0'), point));
+    if (point < text.size()) digits.fraction = text.substr(point + 1);
+    const std::size_t last = digits.fraction.find_last_not_of('0');
+    digits.fraction = digits.fraction.substr(0, last + 1);  // npos + 1 is 0
+    if (digits.whole.empty() && digits.fraction.empty()) digits.is_negative = false;
+    return digits;
+  }
+
+  [[nodiscard]] std::strong_ordering compare(const Digits& other) const {
+    if (is_negative != other.is_negative) {
+      return is_negative ? std::strong_ordering::less : std::strong_ordering::greater;
+    }
+    auto size = whole.size() <=> other.whole.size();
+    if (size == 0) size = whole <=> other.whole;
+    if (size == 0) size = fraction <=> other.fraction;
+    return is_negative ? 0 <=> size : size;
+  }
+};
+
 std::optional<std::partial_ordering> order(std::string_view a, std::string_view b) {
+  const auto left = Digits::of(a);
+  const auto right = Digits::of(b);
+  if (left && right) return left->compare(*right);
   const auto whole = [](std::string_view text, auto& number) {
     const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
     return failure == std::errc{} && rest == text.data() + text.size();
   };
-  std::int64_t left = 0;
-  std::int64_t right = 0;
-  if (whole(a, left) && whole(b, right)) return left <=> right;
   double x = 0;
   double y = 0;
   if (whole(a, x) && whole(b, y)) return x <=> y;
@@ -107,6 +141,7 @@ bool is_comparable(const Seen& seen, Kind wanted) {
 
 Truth compare(const FindCondition& condition, const Seen& seen) {
   if (seen.what == Seen::What::Nothing) return Truth::No;
+  if (seen.what == Seen::What::Unread) return Truth::Unknown;
   const bool is_nil = seen.what == Seen::What::Nil;
   const bool is_unequal = condition.op == FindOperator::NotEqual;
   if (condition.op == FindOperator::Exists) return truth(!is_nil);
@@ -138,7 +173,9 @@ class Matcher {
     matches_.objects = objects.size();
     matches_.type = common_name(objects);
     for (const ObjectIndex object : objects) {
+      unread_.reset();
       const Truth found = judge(object);
+      if (found == Truth::Unknown && unread_) return unread_error(object, *unread_);
       if (found == Truth::Unknown) ++matches_.undecided;
       if (found == Truth::Yes) matches_.found.push_back({object, values_of(object)});
     }
@@ -172,10 +209,16 @@ class Matcher {
     return any;
   }
 
+  [[nodiscard]] Error unread_error(ObjectIndex object, const FindCondition& condition) const {
+    return find_error(expression_.text, condition.column,
+                      fmt::format("{} of {} cannot be compared: its values are not known",
+                                  condition.path, type_of(object).name));
+  }
+
   // Notes whether a field ever holds something of the kind that it is compared with. A nil does not
   // decide it.
   void note_kind(const FindCondition& condition, const Seen& seen, std::size_t number) {
-    if (seen.what == Seen::What::Nothing || seen.what == Seen::What::Nil) return;
+    if (seen.what < Seen::What::Object) return;
     if (condition.op == FindOperator::Exists || condition.value.kind == Kind::Nil) {
       was_comparable_[number] = true;
       return;
@@ -194,6 +237,7 @@ class Matcher {
     bool was_seen = false;
     follow(object, plain_[number], [&](const Seen& seen) {
       was_seen = was_seen || seen.what != Seen::What::Nothing;
+      if (seen.what == Seen::What::Unread) unread_ = condition;
       note_kind(condition, seen, number);
       any = std::max(any, compare(condition, seen));
     });
@@ -219,7 +263,13 @@ class Matcher {
         follow(edge.to, *rest, see);
       }
     }
-    if (!is_there && declares(type_of(object), path)) see(Seen{Seen::What::Nil, 0, {}, false});
+    if (is_there) return;
+    const snapshot::Type& type = type_of(object);
+    if (is_unread(type, path)) {
+      see(Seen{Seen::What::Unread, object, {}, false});
+    } else if (declares(type, path)) {
+      see(Seen{Seen::What::Nil, object, {}, false});
+    }
   }
 
   // Values that are in the object itself.
@@ -255,6 +305,13 @@ class Matcher {
     see(Seen{Seen::What::Object, object, {}, false});
   }
 
+  // Whether the path begins with a field that may hold a value which is not stored.
+  static bool is_unread(const snapshot::Type& type, std::string_view path) {
+    return std::any_of(type.fields.begin(), type.fields.end(), [&](const auto& field) {
+      return field.is_unread && rest_of(path, plain_path(field.name)).has_value();
+    });
+  }
+
   // Whether the type has the field that the path names. Objects that lack a value there have nil.
   static bool declares(const snapshot::Type& type, std::string_view path) {
     const std::string_view first = path.substr(0, path.find_first_of(".["));
@@ -285,6 +342,7 @@ class Matcher {
       case Seen::What::Plain: return std::string(seen.text);
       case Seen::What::Object:
         return fmt::format("{:#x}", std::uint64_t{snapshot_.objects[seen.object].address});
+      case Seen::What::Unread: return "?";
       default: return "nil";
     }
   }
@@ -338,6 +396,7 @@ class Matcher {
   std::vector<bool>
       was_comparable_;  // as well: with something of the kind that it is compared with
   std::vector<std::string_view> holds_;  // as well: "texts", the last of another kind
+  std::optional<FindCondition> unread_;  // the last that met an unread value in this object
   FindMatches matches_;
 };
 

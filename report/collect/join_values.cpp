@@ -117,7 +117,11 @@ class Reader {
     for (std::uint32_t i = 0; i < plan.fields.size(); ++i) {
       const std::uint32_t path = plan.is_one_number ? Value::kOwn : i;
       const ValuePlan::Field& field = plan.fields[i];
-      if (field.type == types::kNoType) {
+      if (field.kind) {
+        if (auto number = read_number(contents, field)) {
+          add(number->text, path, number->is_text, number->text.size());
+        }
+      } else if (field.type == types::kNoType) {
         read_std_string(contents, field.offset, path);
       } else if (auto number = read_scalar(from_.rows.model()[field.type], contents, field)) {
         add(number->text, path, number->is_text, number->text.size());
@@ -206,6 +210,16 @@ class Reader {
   ValuePiece& piece_;
 };
 
+void mark_unread(const std::vector<Type::Field>& unread, std::vector<Type::Field>& fields) {
+  for (const Type::Field& one : unread) {
+    auto field = std::find_if(fields.begin(), fields.end(), [&](const Type::Field& known) {
+      return known.name == one.name && known.offset == one.offset;
+    });
+    if (field == fields.end()) field = fields.insert(fields.end(), one);
+    field->is_unread = true;
+  }
+}
+
 std::vector<ValuePlan> plans_of(const TypeRows& rows, bool texts_only, std::vector<Type>& types) {
   std::vector<ValuePlan> plans(types.size());
   for (TypeIndex row = 0; row < types.size(); ++row) {
@@ -215,6 +229,7 @@ std::vector<ValuePlan> plans_of(const TypeRows& rows, bool texts_only, std::vect
     for (const ValuePlan::Field& field : plans[row].fields) {
       types[row].value_paths.push_back(field.path);
     }
+    if (!texts_only) mark_unread(plans[row].unread, types[row].fields);
   }
   return plans;
 }

@@ -55,6 +55,8 @@ struct Type {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
     bool is_lossy = false;  // as below
+    bool is_unread =
+        false;  // it may hold a value that is not stored: without an edge, all is unknown
   };
   std::vector<Field> fields;
   TypedBy typed_by = TypedBy::Nothing;  // all but Nothing count towards typed_bytes

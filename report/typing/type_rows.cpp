@@ -48,7 +48,19 @@ Type row_of(const runtimes::Shape& shape) {
   type.holder = shape.holder;
   type.typed_by = is_part ? TypedBy::Referrer : TypedBy::Header;
   type.known_from = {is_part ? "referrer" : "tag"};
-  for (const auto& word : shape.words) type.paths.push_back({word.offset, word.name});
+  for (const auto& word : shape.words) {
+    type.paths.push_back({word.offset, word.name});
+    if (!word.type.empty()) type.fields.push_back({word.name, word.type, word.offset, 8});
+  }
+  for (const auto& number : shape.numbers) {
+    const bool is_word = std::any_of(shape.words.begin(), shape.words.end(), [&](const auto& word) {
+      return !word.type.empty() && word.offset == number.offset;
+    });
+    if (is_word) continue;
+    type.fields.push_back({number.name, number.type, number.offset, number.bytes});
+  }
+  std::sort(type.fields.begin(), type.fields.end(),
+            [](const Type::Field& a, const Type::Field& b) { return a.offset < b.offset; });
   type.elements.at = shape.elements_at;
   type.elements.bytes = shape.element_bytes;
   for (const auto& word : shape.element_words) {

@@ -1,6 +1,7 @@
 #include "report/typing/value_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -98,17 +99,25 @@ bool add_string(const Leaf& leaf, std::vector<ValuePlan::Field>& fields) {
   return true;
 }
 
+Type::Field unread_field(const TypeRows& rows, const Leaf& leaf) {
+  return {leaf.path, rows.shown(leaf.type), leaf.offset, leaf.bytes};
+}
+
 void add_fields(const TypeRows& rows, TypeIndex row, ValuePlan& plan) {
   const PointerMap map = flatten(rows.model(), rows.type_of(row));
   bool has_others = !map.words.empty();
   for (const Leaf& leaf : map.leaves) {
-    if (plan.fields.size() >= kMostFields) break;
+    if (plan.fields.size() >= kMostFields) {
+      plan.unread.push_back(unread_field(rows, leaf));
+      continue;
+    }
     if (add_string(leaf, plan.fields)) continue;
     const bool is_of_string = !plan.fields.empty() && plan.fields.back().type == types::kNoType &&
                               leaf.path.starts_with(plan.fields.back().path + "._M_");
     if (is_of_string || leaf.path.find("_vptr") != std::string::npos) continue;
-    if (!is_scalar(rows.model()[leaf.type])) {
+    if (!is_scalar(rows.model()[leaf.type]) || leaf.bytes > sizeof(std::uint64_t)) {
       has_others = true;
+      plan.unread.push_back(unread_field(rows, leaf));
       continue;
     }
     const bool is_repeated =
@@ -119,6 +128,62 @@ void add_fields(const TypeRows& rows, TypeIndex row, ValuePlan& plan) {
         {leaf.offset, leaf.bytes, leaf.type, leaf.bit_count, leaf.bit_offset, leaf.path});
   }
   plan.is_one_number = plan.fields.size() == 1 && !has_others;
+  for (const PointerWord& word : map.words) {
+    if (word.kind != WordKind::Conservative || !word.is_named || word.path.empty()) continue;
+    plan.unread.push_back({word.path, {}, word.offset, sizeof(std::uint64_t)});
+  }
+}
+
+void add_numbers(const runtimes::Shape& shape, ValuePlan& plan) {
+  for (const runtimes::Shape::Number& number : shape.numbers) {
+    const bool is_read = number.kind != runtimes::Shape::Number::Kind::Unread;
+    if (!is_read || plan.fields.size() >= kMostFields) {
+      plan.unread.push_back({number.name, number.type, number.offset, number.bytes});
+      continue;
+    }
+    ValuePlan::Field field;
+    field.offset = number.offset;
+    field.bytes = number.bytes;
+    field.kind = number.kind;
+    field.path = number.name;
+    plan.fields.push_back(std::move(field));
+  }
+  plan.is_one_number =
+      plan.fields.size() == 1 && plan.unread.empty() && shape.words.size() <= shape.numbers.size();
+  if (shape.has_only_references) return;
+  for (const auto& word : shape.words) {
+    plan.unread.push_back({word.name, word.type, word.offset, sizeof(std::uint64_t)});
+  }
+}
+
+std::uint32_t limb(std::span<const std::byte> bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+// A sign and a scale, and then 96 bits, the highest 32 of them first.
+std::optional<Scalar> decimal_of(std::span<const std::byte> bytes) {
+  constexpr std::uint32_t kNegative = 1U << 31U;
+  constexpr std::uint32_t kMostDigits = 28;
+  const std::uint32_t flags = limb(bytes, 0);
+  const std::uint32_t scale = flags >> 16 & 0xff;
+  if (scale > kMostDigits || (flags & ~(kNegative | 0xff0000U)) != 0) return std::nullopt;
+  std::array<std::uint32_t, 3> limbs = {limb(bytes, 4), limb(bytes, 12), limb(bytes, 8)};
+  std::string digits;  // the lowest first
+  while (digits.size() <= scale || limbs != std::array<std::uint32_t, 3>{}) {
+    if (digits.size() == scale && scale != 0) digits += '.';
+    std::uint64_t rest = 0;
+    for (std::uint32_t& one : limbs) {
+      const std::uint64_t value = rest << 32 | one;
+      one = static_cast<std::uint32_t>(value / 10);
+      rest = value % 10;
+    }
+    digits += static_cast<char>('0' + rest);
+  }
+  if ((flags & kNegative) != 0) digits += '-';
+  std::reverse(digits.begin(), digits.end());
+  return Scalar{std::move(digits), false};
 }
 
 }  // namespace
@@ -131,6 +196,8 @@ ValuePlan plan_values(const TypeRows& rows, TypeIndex row) {
     plan.whole = ValuePlan::Whole::Utf16;
     plan.length_at = shape->length_at;
     plan.text_at = shape->text_at;
+  } else if (shape != nullptr) {
+    add_numbers(*shape, plan);
   } else if (rows.naming().is_string(row)) {
     plan.whole = ValuePlan::Whole::CrystalString;
   } else if (rows.is_nim_text(row)) {
@@ -139,8 +206,36 @@ ValuePlan plan_values(const TypeRows& rows, TypeIndex row) {
     plan.whole = ValuePlan::Whole::Text;
   } else if (rows.type_of(row) != types::kNoType && type.elements.bytes == 0) {
     add_fields(rows, row, plan);
+  } else {
+    plan.unread = type.fields;
   }
   return plan;
+}
+
+std::optional<Scalar> read_number(std::span<const std::byte> bytes, const ValuePlan::Field& field) {
+  using Kind = runtimes::Shape::Number::Kind;
+  if (!field.kind || bytes.size() < field.offset || bytes.size() - field.offset < field.bytes) {
+    return std::nullopt;
+  }
+  const auto its = bytes.subspan(field.offset, field.bytes);
+  if (*field.kind == Kind::Decimal && its.size() == 16) return decimal_of(its);
+  std::uint64_t raw = 0;
+  if (its.size() > sizeof raw) return std::nullopt;
+  std::memcpy(&raw, its.data(), its.size());
+  const auto bits = static_cast<unsigned>(its.size() * 8);
+  switch (*field.kind) {
+    case Kind::Unsigned: return Scalar{fmt::format("{}", raw), false};
+    case Kind::Signed: return Scalar{fmt::format("{}", signed_of(raw, bits)), false};
+    case Kind::Float: return float_of(raw, its.size());
+    case Kind::Boolean: return Scalar{raw != 0 ? "true" : "false", false};
+    case Kind::Character: {
+      Scalar letter{{}, true};
+      const bool is_half = raw >> 11 == 0x1b;  // of a pair of surrogates
+      append_utf8(letter.text, is_half ? 0xfffd : static_cast<std::uint32_t>(raw));
+      return letter;
+    }
+    default: return std::nullopt;
+  }
 }
 
 std::optional<Scalar> read_scalar(const types::Type& type,

@@ -124,6 +124,7 @@ bool read_field(JsonCursor& json, snapshot::Type::Field& out) {
     if (key == "offset") return json.number(out.offset);
     if (key == "bytes") return json.number(out.bytes);
     if (key == "lossy") return json.boolean(out.is_lossy);
+    if (key == "unread") return json.boolean(out.is_unread);
     return json.skip();
   });
 }

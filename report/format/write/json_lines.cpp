@@ -124,6 +124,7 @@ JsonRecord type_record(const snapshot::Type& type) {
       inner.number("offset", field.offset);
       inner.number("bytes", field.bytes);
       inner.text_unless_empty("type", field.type);
+      if (field.is_unread) inner.boolean("unread", true);
       inner.lossy_if(field.is_lossy);
       record.item(std::move(inner));
     }

@@ -122,6 +122,45 @@ TEST_CASE("an unknown field or type is an error with the column, not an empty re
   CHECK(addresses(without, "Session[@user == nil]") == List{0x1040});
 }
 
+TEST_CASE("a value that was not read is not compared, unless the rest decides") {
+  Snapshot snapshot = sessions();
+  for (auto& type : snapshot.types) {
+    if (type.name != "Shop::Session") continue;
+    type.fields[0].is_unread = true;  // @user
+    type.fields.push_back({"@limit", "Int128", 24, 16, false, true});
+  }
+  const auto why = [&](std::string_view expression) {
+    const auto refused = find_matches(snapshot, *parse_find(expression));
+    return refused ? std::string() : std::string(refused.error().message());
+  };
+  const std::string limit = "@limit of Shop::Session cannot be compared: its values are not known";
+  CHECK(why("Session[@limit > 3]").ends_with(limit));
+  CHECK(why("Session[@limit != 3]").ends_with(limit));
+  CHECK(why("Session[@limit == nil]").ends_with(limit));
+  CHECK(why("Session[@hits == 3 or @limit > 3]").ends_with(limit));
+  CHECK(addresses(snapshot, "Session[@hits > 100 and @limit > 3]") == List{});
+  // What is referenced is known; only the third one's user may be a value.
+  CHECK(addresses(snapshot, "Session[@user.name == \"ann\" and @hits == 3]") == List{0x1000});
+  CHECK(why("Session[@user]")
+            .ends_with("@user of Shop::Session cannot be compared: its values "
+                       "are not known"));
+}
+
+TEST_CASE("numbers of any length are compared exactly") {
+  Snapshot snapshot = sessions();
+  snapshot::ValuePiece& piece = snapshot.values.front();
+  piece.text = "9223372036854775809|0.30|-0";
+  piece.values[0] = {0, 19, 0, false, false};
+  piece.values[1] = {20, 4, 0, false, false};
+  piece.values[2] = {25, 2, 0, false, false};
+  CHECK(addresses(snapshot, "Session[@hits > 9223372036854775808]") == List{0x1000});
+  CHECK(addresses(snapshot, "Session[@hits == 9223372036854775808]") == List{});
+  CHECK(addresses(snapshot, "Session[@hits == 0.3]") == List{0x1020});
+  CHECK(addresses(snapshot, "Session[@hits < 0.31]") == List{0x1020, 0x1040});
+  CHECK(addresses(snapshot, "Session[@hits == 0]") == List{0x1040});
+  CHECK(addresses(snapshot, "Session[@hits >= 1e3]") == List{0x1000});
+}
+
 TEST_CASE("found objects are written with the address first, and the values of the fields") {
   const Snapshot snapshot = sessions();
   const FindMatches matches = found(snapshot, "Session[@user.name and @hits > 0]");

@@ -1,5 +1,7 @@
 #include "symbols/mono/names.h"
 
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "tests/symbols/mono/mono_heap.h"
@@ -168,6 +170,101 @@ TEST_CASE("a string's text is its value, in UTF-8, as far as its length says") {
     for (const auto& value : piece.values) found.emplace_back(piece.text_of(value));
   }
   CHECK(found == std::vector<std::string>{"", expected});  // the first one is String.Empty
+}
+
+TEST_CASE("numbers of an object are its values") {
+  MonoHeap mono;
+  mono.heap.values = 100;
+  const auto state = mono.add_class({.name = "State",
+                                     .space = "Shop",
+                                     .parent = mono.enumeration,
+                                     .code = mono::kValueType,
+                                     .instance_bytes = 17,
+                                     .is_value_type = true});
+  mono.set_fields(state, {{"value__", 16, mono.type_of(0, 0x05)}});
+  const auto decimal = mono.add_class({.name = "Decimal",
+                                       .parent = mono.value_type,
+                                       .code = mono::kValueType,
+                                       .instance_bytes = 32,
+                                       .is_value_type = true});
+  const auto part = mono.type_of(0, 0x08);
+  mono.set_fields(decimal,
+                  {{"flags", 16, part}, {"hi", 20, part}, {"lo", 24, part}, {"mid", 28, part}});
+  const auto order = mono.add_class(
+      {.name = "Order", .space = "Shop", .parent = mono.object, .instance_bytes = 64});
+  mono.set_fields(order, {{"Total", 16, mono.type_of(0, 0x08)},
+                          {"Rate", 20, mono.type_of(0, 0x0c)},
+                          {"Id", 24, mono.type_of(0, 0x0b)},
+                          {"IsPaid", 32, mono.type_of(0, 0x02)},
+                          {"Grade", 34, mono.type_of(0, 0x03)},
+                          {"State", 36, mono.type_of(state, mono::kValueType)},
+                          {"Amount", 40, mono.type_of(decimal, mono::kValueType)},
+                          {"Name", 56, mono.type_of(mono.string, mono::kString)},
+                          {"Outside", 64, mono.type_of(0, 0x0a)}});
+  mono.add_vtable(order);
+  const RemoteAddr one{mono.instance(order, 64)};
+  auto& fake = mono.heap.fake;
+  fake.put(one + 16, std::int32_t{-7});
+  fake.put(one + 20, 2.5F);
+  fake.put(one + 24, ~std::uint64_t{0});
+  fake.put(one + 32, std::uint8_t{1});
+  fake.put(one + 34, char16_t{0xe9});
+  fake.put(one + 36, std::uint8_t{200});
+  fake.put(one + 40, std::uint32_t{0x80020000});
+  fake.put(one + 44, std::uint32_t{0});
+  fake.put(one + 48, std::uint32_t{5});
+  fake.put(one + 52, std::uint32_t{0});
+  mono.heap.join();
+  std::vector<std::string> found;
+  const auto& paths = mono.heap.row_at(one).value_paths;
+  for (const auto& piece : mono.heap.snapshot.values) {
+    for (const auto& value : piece.of(static_cast<std::uint32_t>(mono.heap.index_of(one)))) {
+      found.push_back(paths.at(value.path) + "=" + std::string(piece.text_of(value)));
+    }
+  }
+  CHECK(found == std::vector<std::string>{"Total=-7", "Rate=2.5", "Id=18446744073709551615",
+                                          "IsPaid=true", "Grade=é", "State=200", "Amount=-0.05"});
+  const auto& fields = mono.heap.row_at(one).fields;
+  CHECK(fields.size() == 8);
+  CHECK(std::none_of(fields.begin(), fields.end(), [](const auto& one) { return one.is_unread; }));
+}
+
+TEST_CASE("a delegate has the name of its method") {
+  MonoHeap mono;
+  const auto base =
+      mono.add_class({.name = "Delegate", .parent = mono.object, .instance_bytes = 120});
+  const auto multicast =
+      mono.add_class({.name = "MulticastDelegate", .parent = base, .instance_bytes = 128});
+  const auto action =
+      mono.add_class({.name = "Action", .parent = multicast, .instance_bytes = 128});
+  const auto store = mono.add_class({.name = "Store", .space = "Shop", .parent = mono.object});
+  mono.set_fields(base, {{"method", 40, mono.type_of(0, 0x18)}});
+  mono.set_fields(multicast, {{"delegates", 120, mono.type_of(base, mono::kVector)}});
+  mono.add_vtable(action);
+  const auto method = mono.room(40);
+  mono.put(method, std::uint64_t{0x06000001} << 32);
+  mono.put(method + 8, store);
+  mono.put(method + 24, mono.text("Refresh"));
+  const auto one = mono.instance(action, 128);
+  mono.put(one + 40, method);
+  SUBCASE("which it calls") {
+    mono.heap.join();
+    CHECK(mono.type_at(one) == "System.Action (Shop.Store.Refresh)");
+  }
+  SUBCASE("and says how many others are combined with it") {
+    const auto list = mono.room(64);
+    mono.put(list + mono::kArrayLength, 3);
+    mono.put(list + mono::kArrayElements, one);
+    const auto both = mono.instance(action, 128);
+    mono.put(both + 120, list);
+    mono.heap.join();
+    CHECK(mono.type_at(both) == "System.Action (Shop.Store.Refresh and 2 more)");
+  }
+  SUBCASE("unless that is not one") {
+    mono.put(method, 1);
+    mono.heap.join();
+    CHECK(mono.type_at(one) == "System.Action");
+  }
 }
 
 TEST_CASE("static fields are found through the list of the domain's vtables") {
