@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "report/collect/completeness.h"
+#include "report/collect/generated_code.h"
 #include "report/collect/header.h"
 #include "report/collect/hold_heap.h"
 #include "report/collect/join.h"
@@ -58,8 +59,14 @@ unwind::Stacks find_stacks(const TakeOptions& options, Target& target, const Hel
   limits.with_library_lines = false;
   if (!limits.with_locals && !limits.with_places) return {};
   limits.deadline = options.request.deadline;
-  auto found = unwind::walk_stacks(target.modules, target.types, held.capture,
-                                   {held.freeze.threads, held.fibers, &held.map}, limits);
+  std::vector<unwind::GeneratedFunction> generated;
+  if (target.runtimes.mono) {
+    generated = generated_code(*target.runtimes.mono, held.freeze.threads, held.capture,
+                               target.memory, held.map);
+  }
+  auto found =
+      unwind::walk_stacks(target.modules, target.types, held.capture,
+                          {held.freeze.threads, held.fibers, &held.map, generated}, limits);
   if (!found) {
     options.request.note("no frames and no variables: " + found.error().message());
     return {};

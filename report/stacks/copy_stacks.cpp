@@ -14,6 +14,7 @@
 #include "attach/base/team.h"
 #include "attach/base/word.h"
 #include "report/parallel.h"
+#include "report/stacks/mono_threads.h"
 #include "report/stacks/needed_memory.h"
 #include "report/stacks/radix_sort.h"
 #include "symbols/boehm/blocks.h"
@@ -145,6 +146,10 @@ class Copying {
   // The memory that arguments of system calls, the fibers and the innermost frames reference.
   std::vector<Range> find_heads() const {
     std::vector<Range> heads = memory_of_calls(threads_, target_.modules);
+    if (target_.mono) {
+      const auto more = memory_of_mono(*target_.mono, threads_, target_.modules, target_.memory);
+      heads.insert(heads.end(), more.begin(), more.end());
+    }
     if (held_.fibers.empty()) return heads;
     FiberWords of_fibers =
         words_of(held_.fibers, target_.fibers.object_bytes, held_.index, held_.map, held_.capture);

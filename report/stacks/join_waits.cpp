@@ -7,6 +7,7 @@
 #include "attach/base/word.h"
 #include "report/collect/held_heap.h"
 #include "report/stacks/awaited_objects.h"
+#include "report/stacks/mono_threads.h"
 #include "report/stacks/needed_memory.h"
 #include "report/stacks/scene.h"
 #include "report/stacks/stuck_fibers.h"
@@ -30,7 +31,8 @@ Scene scene_of(const snapshot::Target& target,
           .fibers = held.fibers,
           .threads = held.freeze.threads,
           .monotonic = held.monotonic,
-          .stacks = stacks};
+          .stacks = stacks,
+          .mono = target.runtimes.mono ? &*target.runtimes.mono : nullptr};
 }
 
 // Whether only somebody with a reference to the awaited object can wake the fiber. The main fiber
@@ -84,6 +86,10 @@ std::vector<Range> WaitJoiner::needs(const snapshot::Target& target,
                                      const snapshot::HeldHeap& held,
                                      std::span<const FrozenThread> threads) const {
   std::vector<Range> ranges = memory_of_calls(threads, target.modules);
+  if (target.runtimes.mono) {
+    const auto more = memory_of_mono(*target.runtimes.mono, threads, target.modules, target.memory);
+    ranges.insert(ranges.end(), more.begin(), more.end());
+  }
   FiberWords words =
       words_of(held.fibers, target.fibers.object_bytes, held.index(), held.map, held.capture);
   ranges.insert(ranges.end(), words.timers.begin(), words.timers.end());

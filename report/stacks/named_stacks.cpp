@@ -10,10 +10,20 @@ namespace heapattach::stacks {
 
 namespace {
 
+// Code that Mono has compiled is in no file. Its own library has namespaces of its own, and the
+// methods that it makes are in no namespace, or in a class of the library.
+bool is_own_method(std::string_view method) {
+  constexpr std::string_view kLibrary[] = {"System.",   "Microsoft.", "Mono.",
+                                           "Internal.", "<Module>",   "("};
+  return !method.empty() &&
+         std::none_of(std::begin(kLibrary), std::end(kLibrary),
+                      [&](std::string_view start) { return method.starts_with(start); });
+}
+
 bool is_own(const unwind::Place& place, const Module* module, const CrystalLibrary& library) {
+  if (module == nullptr) return is_own_method(place.function);
   const std::string_view file = place.home.empty() ? place.file : place.home;
-  return module != nullptr && module->is_main_program() &&
-         is_own_code(place.function, file, library);
+  return module->is_main_program() && is_own_code(place.function, file, library);
 }
 
 // A static program has glibc's code in itself, whose files Debian's builds call "./nptl/…" and

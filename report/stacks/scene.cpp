@@ -14,6 +14,7 @@
 #include "report/stacks/diagnosis.h"
 #include "report/stacks/held_stacks.h"
 #include "report/stacks/join_fibers.h"
+#include "report/stacks/mono_threads.h"
 #include "report/stacks/mutexes.h"
 #include "report/stacks/named_stacks.h"
 #include "report/stacks/ruby_threads.h"
@@ -101,11 +102,31 @@ class Joining {
         }
       }
     }
+    if (scene_.mono != nullptr) add_mono(thread, seen);
     owners_.push_back(owner);
     report_.threads.push_back(std::move(seen));
   }
 
+  void add_mono(const FrozenThread& thread, ThreadSeen& seen) {
+    MonoThread found = mono_thread(*scene_.mono, thread, scene_.modules, scene_.capture);
+    if (found.known) {
+      // The kernel cuts names after 15 bytes.
+      if (found.known->name.size() > seen.name.size()) seen.name = found.known->name;
+      by_small_id_.emplace(found.known->small_id, report_.threads.size());
+    }
+    if (found.awaits) {
+      seen.awaited_kind = "lock";
+      seen.wait.mutex = lock_name(*scene_.mono, *found.awaits, scene_.memory);
+      awaited_.emplace_back(report_.threads.size(), found.awaits->owner);
+    }
+  }
+
   void add_owners() {
+    for (const auto& [thread, small_id] : awaited_) {
+      owners_[thread].reset();
+      const auto owner = by_small_id_.find(small_id);
+      if (owner != by_small_id_.end()) report_.threads[thread].wait.thread = owner->second;
+    }
     for (std::size_t i = 0; i < report_.threads.size(); ++i) {
       if (!owners_[i]) continue;
       const auto owner = std::find_if(
@@ -143,7 +164,9 @@ class Joining {
   StackAdder stacks_;
   Descriptors descriptors_;
   std::unordered_map<pid_t, const unwind::StackRecord*> by_thread_;
-  std::vector<std::optional<LockOwner>> owners_;  // of what the threads wait for
+  std::vector<std::optional<LockOwner>> owners_;                // of what the threads wait for
+  std::unordered_map<std::uint32_t, std::size_t> by_small_id_;  // threads of Mono
+  std::vector<std::pair<std::size_t, std::uint32_t>> awaited_;  // … that wait for a lock, its owner
 };
 
 }  // namespace

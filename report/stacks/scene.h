@@ -16,6 +16,7 @@
 #include "symbols/crystal/type_table.h"
 #include "symbols/elf/module.h"
 #include "symbols/heap/blocks.h"
+#include "symbols/mono/facts.h"
 #include "symbols/ruby/threads.h"
 #include "symbols/unwind/stacks.h"
 
@@ -45,6 +46,7 @@ struct Scene {
   std::chrono::nanoseconds pause{};
   const std::set<pid_t>* busy = nullptr;            // as in HeldStacks; null: not examined
   const std::vector<ruby::Thread>* ruby = nullptr;  // null: none
+  const mono::Facts* mono = nullptr;                // as well
 };
 
 // Reports the threads and fibers, what they wait for, and what is wrong.

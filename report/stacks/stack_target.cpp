@@ -81,6 +81,7 @@ Result<std::unique_ptr<StackTarget>> StackTarget::learn(const Request& request) 
     return target->explain(std::move(learned).error());
   }
   target->learn_ruby(request);
+  target->mono = mono::find_mono(target->modules, target->memory);
   return target;
 }
 

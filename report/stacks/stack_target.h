@@ -9,6 +9,7 @@
 #include "symbols/boehm/layout.h"
 #include "symbols/crystal/fibers.h"
 #include "symbols/crystal/type_table.h"
+#include "symbols/mono/facts.h"
 #include "symbols/ruby/machine.h"
 
 namespace heapattach::stacks {
@@ -32,6 +33,7 @@ class StackTarget : public snapshot::Opened {
 
   std::optional<ruby::Machine> ruby;     // only of a Ruby program
   std::vector<ruby::Value> ruby_fibers;  // objects that were fibers
+  std::optional<mono::Facts> mono;       // only of a Mono program
   std::string ruby_refusal;  // why there are no Ruby frames; empty: there are, or it is no Ruby
 
  private:

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "report/collect/core_warnings.h"
+#include "report/collect/generated_code.h"
 #include "report/missing_files.h"
 #include "report/stacks/held_stacks.h"
 #include "report/stacks/scene.h"
@@ -22,8 +23,13 @@ Result<unwind::Stacks> walk(const StackTarget& target,
   limits.time = std::chrono::seconds(30);
   limits.deadline = request.deadline;
   types::TypeModel none;
+  std::vector<unwind::GeneratedFunction> generated;
+  if (target.mono) {
+    generated = snapshot::generated_code(*target.mono, held.freeze.threads, held.capture,
+                                         target.memory, held.map);
+  }
   return unwind::walk_stacks(target.modules, none, held.capture,
-                             {held.freeze.threads, held.fibers, &held.map}, limits);
+                             {held.freeze.threads, held.fibers, &held.map, generated}, limits);
 }
 
 // Why frames have no names, for each module that has frames.
@@ -57,7 +63,8 @@ Scene scene_of(const StackTarget& target, const HeldStacks& held, const unwind::
           .after = held.after,
           .pause = held.freeze.pause,
           .busy = &held.busy,
-          .ruby = held.ruby && *held.ruby ? &held.ruby->value().all : nullptr};
+          .ruby = held.ruby && *held.ruby ? &held.ruby->value().all : nullptr,
+          .mono = target.mono ? &*target.mono : nullptr};
 }
 
 void add_header(const StackTarget& target, StackReport& report) {

@@ -124,7 +124,12 @@ ThreadNotes notes_on(const StackReport& report, const ThreadSeen& thread) {
     notes.about_itself.push_back(
         fmt::format("thread {} in its own pid namespace", thread.tid_in_target));
   }
-  if (!thread.ruby && thread.wait.thread) {
+  const bool is_lock = thread.awaited_kind == "lock";  // of an object
+  if (is_lock) {
+    notes.others.push_back(fmt::format(
+        "waits for {}, which {} holds", thread.wait.mutex,
+        thread.wait.thread ? title_of(report.threads.at(*thread.wait.thread)) : "no known thread"));
+  } else if (!thread.ruby && thread.wait.thread) {
     notes.others.push_back(fmt::format("waits for a {} of {}", thread.awaited_kind,
                                        title_of(report.threads.at(*thread.wait.thread))));
   }

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attach/memory/memory_reader.h"
+#include "attach/stop/freeze.h"
+#include "symbols/elf/module.h"
+#include "symbols/mono/threads.h"
+
+namespace heapattach::stacks {
+
+// A thread of a Mono program.
+struct MonoThread {
+  std::optional<mono::ManagedThread> known;  // nothing: it is not one of Mono's
+  std::optional<mono::AwaitedLock> awaits;   // nothing: it does not wait for an object's lock
+};
+
+// `memory` is the held target's, or a copy with memory_of_mono().
+[[nodiscard]] MonoThread mono_thread(const mono::Facts& mono,
+                                     const FrozenThread& thread,
+                                     const Modules& modules,
+                                     const MemoryReader& memory);
+
+// All memory that mono_thread() reads for these threads.
+[[nodiscard]] std::vector<Range> memory_of_mono(const mono::Facts& mono,
+                                                std::span<const FrozenThread> threads,
+                                                const Modules& modules,
+                                                const MemoryReader& memory);
+
+// "the lock of Game.Account 0x7f12a0". `memory` is the target's.
+[[nodiscard]] std::string lock_name(const mono::Facts& mono,
+                                    const mono::AwaitedLock& lock,
+                                    const MemoryReader& memory);
+
+}  // namespace heapattach::stacks
