@@ -1,7 +1,8 @@
 // A program in the shape that V's compiler gives to its C: arrays whose elements only a typedef
-// states, maps with two buffers, strings by value, sum types, and a thread with arrays of its own.
-// One map has a typedef that can be understood in two ways. Prints how many objects of each type it
-// has, and waits for the end of its standard input.
+// states, maps with two buffers, strings by value, sum types, an interface, and a thread with
+// arrays of its own. Only for one sum type there are functions that make it, as in programs without
+// -prod. One map has a typedef that can be understood in two ways. Prints how many objects of each
+// type it has, and waits for the end of its standard input.
 #define GC_THREADS
 #include <gc.h>
 #include <pthread.h>
@@ -58,7 +59,11 @@ typedef struct map {
 
 typedef struct main__Item main__Item;
 typedef struct main__Session main__Session;
+typedef struct main__Circle main__Circle;
+typedef struct main__Square main__Square;
 typedef struct main__Shape main__Shape;
+typedef struct main__Event main__Event;
+typedef struct main__Speaker main__Speaker;
 typedef struct main__a main__a;
 typedef struct main__a_main__b main__a_main__b;
 typedef struct main__b main__b;
@@ -69,6 +74,8 @@ typedef array Array_Array_int;
 typedef array Array_main__Item;
 typedef array Array_main__Session_ptr;
 typedef array Array_main__Shape;
+typedef array Array_main__Event;
+typedef array Array_main__Speaker;
 typedef map Map_string_main__Session_ptr;
 typedef map Map_int_f64;
 typedef map Map_main__a_main__b_main__b;
@@ -102,6 +109,36 @@ struct main__Shape {
   int _typ;
 };
 
+struct main__Event {
+  union {
+    struct main__Circle* _main__Circle;
+    struct main__Item* _main__Item;
+  };
+  int _typ;
+};
+
+typedef struct main__Dog {
+  string name;
+  int age;
+} main__Dog;
+
+typedef struct main__Cat {
+  Array_int lives;
+  string name;
+} main__Cat;
+
+struct main__Speaker {
+  union {
+    void* _object;
+    main__Dog* _main__Dog;
+    main__Cat* _main__Cat;
+  };
+  int _typ;
+  string* name;
+};
+const int _main__Speaker_main__Dog_index = 0;
+const int _main__Speaker_main__Cat_index = 1;
+
 // Keys of one map may be an `a` or an `a_main__b`.
 struct main__a {
   long a;
@@ -121,6 +158,8 @@ typedef struct main__App {
   Map_string_main__Session_ptr by_name;
   Map_int_f64 prices;
   Array_main__Shape shapes;
+  Array_main__Event events;
+  Array_main__Speaker speakers;
   Array_string names;
   Array_Array_int matrix;
   Map_main__a_main__b_main__b unclear;
@@ -130,7 +169,7 @@ typedef struct main__App {
   main__b other_value;
 } main__App;
 
-enum { SESSIONS = 1000, SHAPES = 300, OWN = 500 };
+enum { SESSIONS = 1000, SHAPES = 300, EVENTS = 20, SPEAKERS = 90, OWN = 500 };
 
 static main__App* app;
 static pthread_barrier_t ready;
@@ -185,16 +224,46 @@ static main__Session* new_session(const char* word, int number) {
   return session;
 }
 
+static void* memdup(const void* from, size_t bytes) {
+  return memcpy(GC_MALLOC(bytes), from, bytes);
+}
+
+static main__Shape main__Circle_to_sumtype_main__Shape(main__Circle* from) {
+  main__Circle* const value = memdup(from, sizeof *from);
+  return (main__Shape){._main__Circle = value, ._typ = 95};
+}
+
+static main__Shape main__Square_to_sumtype_main__Shape(main__Square* from) {
+  main__Square* const value = memdup(from, sizeof *from);
+  return (main__Shape){._main__Square = value, ._typ = 296};
+}
+
 static main__Shape new_shape(int number) {
-  main__Shape shape = {0};
-  shape._typ = 90 + number % 2;
-  if (number % 2 == 0) {
-    shape._main__Circle = GC_MALLOC(sizeof *shape._main__Circle);
-    shape._main__Circle->name = text("circle", number);
-  } else {
-    shape._main__Square = GC_MALLOC(sizeof *shape._main__Square);
+  if (number % 3 == 0) {
+    return main__Circle_to_sumtype_main__Shape(&(main__Circle){1.5, text("circle", number)});
   }
-  return shape;
+  return main__Square_to_sumtype_main__Shape(&(main__Square){{number}});
+}
+
+static main__Event new_event(int number) {
+  return (main__Event){
+      ._main__Circle = memdup(&(main__Circle){.radius = number}, sizeof(main__Circle)), ._typ = 97};
+}
+
+static main__Speaker new_speaker(int number) {
+  main__Speaker speaker = {0};
+  if (number % 3 == 0) {
+    main__Dog* const dog = memdup(&(main__Dog){text("dog", number), number}, sizeof *dog);
+    speaker._main__Dog = dog;
+    speaker._typ = _main__Speaker_main__Dog_index;
+    speaker.name = &dog->name;
+  } else {
+    main__Cat* const cat = memdup(&(main__Cat){.name = text("cat", number)}, sizeof *cat);
+    speaker._main__Cat = cat;
+    speaker._typ = _main__Speaker_main__Cat_index;
+    speaker.name = &cat->name;
+  }
+  return speaker;
 }
 
 static void add_session(int number) {
@@ -216,11 +285,15 @@ static void fill(void) {
   app->names = new_array(SESSIONS, sizeof(string), false);
   app->matrix = new_array(SESSIONS, sizeof(Array_int), false);
   app->shapes = new_array(SHAPES, sizeof(main__Shape), false);
+  app->events = new_array(EVENTS, sizeof(main__Event), false);
+  app->speakers = new_array(SPEAKERS, sizeof(main__Speaker), false);
   fill_map(&app->by_name, SESSIONS, sizeof(string), sizeof(main__Session*));
   fill_map(&app->prices, SESSIONS, sizeof(int), sizeof(f64));
   fill_map(&app->unclear, 40, sizeof(main__a), sizeof(main__b_main__b));
   for (int i = 0; i < SESSIONS; ++i) add_session(i);
   for (int i = 0; i < SHAPES; ++i) *(main__Shape*)pushed(&app->shapes) = new_shape(i);
+  for (int i = 0; i < EVENTS; ++i) *(main__Event*)pushed(&app->events) = new_event(i);
+  for (int i = 0; i < SPEAKERS; ++i) *(main__Speaker*)pushed(&app->speakers) = new_speaker(i);
 }
 
 static void* work(void* unused) {
@@ -239,8 +312,11 @@ int main(void) {
   pthread_barrier_init(&done, NULL, 2);
   if (GC_pthread_create(&thread, NULL, work, NULL) != 0) return 1;
   pthread_barrier_wait(&ready);
-  printf("ready sessions=%d item_buffers=%d shapes=%d rows=%d texts=%d\n", SESSIONS + OWN, SESSIONS,
-         SHAPES, SESSIONS, SESSIONS * 5 + OWN + SHAPES / 2);
+  printf(
+      "ready sessions=%d item_buffers=%d rows=%d circles=%d squares=%d events=%d dogs=%d cats=%d ",
+      SESSIONS + OWN, SESSIONS, SESSIONS, SHAPES / 3, SHAPES - SHAPES / 3, EVENTS, SPEAKERS / 3,
+      SPEAKERS - SPEAKERS / 3);
+  printf("texts=%d\n", SESSIONS * 5 + OWN + SHAPES / 3 + SPEAKERS);
   fflush(stdout);
   while (getchar() != EOF) {
   }

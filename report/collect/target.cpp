@@ -14,10 +14,11 @@
 #include "symbols/dwarf/dwarf_types.h"
 #include "symbols/dwarf/type_cache.h"
 #include "symbols/heaps.h"
-#include "symbols/nim/types.h"
+#include "symbols/nim/type_information.h"
 #include "symbols/types/crystal_type_info.h"
 #include "symbols/types/model_checks.h"
 #include "symbols/vlang/types.h"
+#include "symbols/vlang/variants.h"
 
 namespace heapattach::snapshot {
 
@@ -155,6 +156,7 @@ types::TypeModel find_types(const TakeOptions& options,
   const bool has_strings = cxx::describe_strings(found);
   const bool has_bases = nim::describe_bases(found);
   const bool is_v = vlang::describe(found);
+  if (is_v) vlang::find_variants(target.modules, found);
   if (cxx::place_virtual_bases(target.modules, target.memory, found) > 0 || has_strings ||
       has_bases || is_v) {
     types::make_sound(found);
@@ -192,6 +194,19 @@ Result<NamesFound> find_names(const TakeOptions& options,
   return names;
 }
 
+// The types of a Nim program without debug information, from its own information at run time, which
+// a program without symbols is searched for.
+void add_nim_types(const Opened& target, const HeapFound& heap, NamesFound& names) {
+  const bool may_be_nim = names.runtime == "c" || names.runtime == "c++";
+  const bool has_debug_information = names.types.find(nim::kString) != types::kNoType;
+  if (!may_be_nim || has_debug_information || heap.collected() == nullptr) return;
+  const auto records = nim::find_type_records(target.modules, target.memory);
+  if (records.empty()) return;
+  names.types.notes.push_back(
+      fmt::format("{} types from Nim's own type information", records.size()));
+  types::merge(names.types, nim::describe_records(records, target.modules));
+}
+
 Result<crystal::FiberLayout> find_fibers(const Opened& target,
                                          const HeapFound& heap,
                                          const NamesFound& names) {
@@ -209,6 +224,7 @@ Result<std::unique_ptr<Target>> learn_all(const TakeOptions& options,
   NamesFound names = HA_TRY(find_names(options, std::move(from_file), opened));
   const std::string_view of_heap = heap.heaps.front()->runtime();
   if (!of_heap.empty()) names.runtime = of_heap;
+  add_nim_types(opened, heap, names);
   crystal::FiberLayout fibers = HA_TRY(find_fibers(opened, heap, names));
   return std::make_unique<Target>(std::move(opened), std::move(heap), std::move(names),
                                   std::move(fibers));

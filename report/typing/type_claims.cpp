@@ -7,6 +7,7 @@
 #include "report/typing/cxx_containers.h"
 #include "report/typing/type_rows.h"
 #include "symbols/vlang/types.h"
+#include "symbols/vlang/variants.h"
 
 namespace heapattach::snapshot {
 
@@ -51,6 +52,28 @@ bool ends_in_array(const TypeModel& model, const types::Type& type, int depth = 
 std::string TypeRows::holder_of(const PointerWord& word) const {
   if (word.container != types::kNoType) return container_name(model_[word.container].name);
   return shown(word.holder != types::kNoType ? word.holder : word.type);
+}
+
+void TypeRows::add_claims(const PointerWord& word, std::vector<Claim>& claims) {
+  if (const auto claim = claim_of(word)) claims.push_back(*claim);
+  if (word.kind == WordKind::Pointer) add_variant_claims(word, claims);
+}
+
+// The value of a sum type or an interface of V has the type that the number after the pointer to it
+// says.
+void TypeRows::add_variant_claims(const PointerWord& word, std::vector<Claim>& claims) {
+  const TypeRef target = model_[word.type].target;
+  if (target >= model_.types().size() || !vlang::is_of_variants(model_[target])) return;
+  for (const types::Enumerator& number : model_[target].enumerators) {
+    for (const types::Member& variant : model_[target].members) {
+      auto claim = variant.name == number.name ? instance_claim(variant.type) : std::nullopt;
+      if (!claim || claim->one == kNoRow) continue;
+      claim->offset = word.offset;
+      claim->variant_at = word.offset + vlang::kVariantAt;
+      claim->variant = static_cast<std::uint32_t>(number.value);
+      claims.push_back(*claim);
+    }
+  }
 }
 
 std::optional<Claim> TypeRows::claim_of(const PointerWord& word) {

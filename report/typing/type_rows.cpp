@@ -255,7 +255,7 @@ void TypeRows::fill_instance(TypeRef ref, PointerMap map, RowLayout& layout, Typ
   if (model_[ref].name.starts_with("WeakRef(")) map.words.clear();
   for (PointerWord& word : map.words) {
     layout.words.push_back(word.offset);
-    if (auto claim = claim_of(word)) layout.claims.push_back(*claim);
+    add_claims(word, layout.claims);
     if (!word.is_named || word.path.empty()) continue;
     named.paths.push_back({word.offset, std::move(word.path)});
   }
@@ -290,7 +290,7 @@ void TypeRows::fill_elements(TypeRef element, std::uint64_t at, RowLayout& layou
   named.elements.bytes = map.bytes;
   for (PointerWord& word : map.words) {
     layout.element_words.push_back(word.offset);
-    if (auto claim = claim_of(word)) layout.element_claims.push_back(*claim);
+    add_claims(word, layout.element_claims);
     if (!word.is_named) continue;
     named.elements.paths.push_back({word.offset, element_path(type_name, std::move(word.path))});
   }

@@ -45,6 +45,10 @@ struct Claim {
   TypeIndex other_kind =
       kNoRow;  // the row of an object that should be atomic but is not, as from a C library
   bool has_tail = false;  // an instance may be larger than its type
+  // It is valid only if the number of four bytes at this offset, in the same instance or element as
+  // the pointer, is `variant`; 0: always.
+  std::uint64_t variant_at = 0;
+  std::uint32_t variant = 0;
 };
 
 // How to read the words of an instance. Offsets are in bytes.
@@ -140,6 +144,8 @@ class TypeRows {
   void fill_waiting();
   void fill_instance(types::TypeRef ref, PointerMap map, RowLayout& layout, Type& named);
   void fill_elements(types::TypeRef element, std::uint64_t at, RowLayout& layout, Type& named);
+  void add_claims(const PointerWord& word, std::vector<Claim>& claims);
+  void add_variant_claims(const PointerWord& word, std::vector<Claim>& claims);
   std::optional<Claim> claim_of(const PointerWord& word);
   std::optional<Claim> claim_of_container(const PointerWord& word);
   std::optional<Claim> claim_of_pointer(const PointerWord& word);

@@ -16,6 +16,16 @@ constexpr std::size_t kVariablesAtATime = 16;
 constexpr std::size_t kEnoughChunks = 16384;  // that wait before the search for more continues
 constexpr std::size_t kTextBytes = 4096;      // how far text is checked
 
+// Whether the instance or element at `from` has the number that the claim requires.
+bool is_valid(const Claim& claim, std::span<const std::byte> contents, std::uint64_t from) {
+  if (claim.variant_at == 0) return true;
+  std::uint32_t variant = 0;
+  const std::uint64_t at = from + claim.variant_at;
+  if (at + sizeof variant > contents.size()) return false;
+  std::memcpy(&variant, contents.data() + at, sizeof variant);
+  return variant == claim.variant;
+}
+
 std::uint64_t load_word(std::span<const std::byte> contents, std::uint64_t at) {
   std::uint64_t word = 0;
   std::memcpy(&word, contents.data() + at, sizeof word);
@@ -220,9 +230,9 @@ void TypingWorker::scan_part(std::span<const std::byte> contents,
   if (contents.size() < 8) return;
   const std::uint64_t last = contents.size() - 8;
   for (std::uint32_t claim = says.first; claim < says.first + says.count; ++claim) {
-    const std::uint64_t offset = work_.plan.claim(claim).offset;
-    if (offset < from || offset >= to || offset > last) continue;
-    keep(claim, load_word(contents, offset));
+    const Claim& made = work_.plan.claim(claim);
+    if (made.offset < from || made.offset >= to || made.offset > last) continue;
+    if (is_valid(made, contents, 0)) keep(claim, load_word(contents, made.offset));
   }
   if (says.element_count == 0) return;
   std::uint64_t at = says.elements_at;
@@ -232,7 +242,8 @@ void TypingWorker::scan_part(std::span<const std::byte> contents,
   const std::uint32_t end = says.element_first + says.element_count;
   for (; at < to && at + says.element_bytes <= contents.size(); at += says.element_bytes) {
     for (std::uint32_t claim = says.element_first; claim < end; ++claim) {
-      keep(claim, load_word(contents, at + work_.plan.claim(claim).offset));
+      const Claim& made = work_.plan.claim(claim);
+      if (is_valid(made, contents, at)) keep(claim, load_word(contents, at + made.offset));
     }
   }
 }

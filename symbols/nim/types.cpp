@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -84,6 +86,19 @@ types::Member* base_of(Type& type, const TypeModel& model) {
                         first.type < model.types().size() &&
                         model[first.type].shape == Shape::Struct;
   return is_super && is_base_of_nim(model[first.type].name) ? &first : nullptr;
+}
+
+constexpr std::string_view kRecordMark = "0x";
+
+// The address of a type's information; nothing for a hash of Nim.
+std::optional<std::uint64_t> record_of(std::string_view hash, const Modules& modules) {
+  const Module* const program = modules.main_program();
+  if (!hash.starts_with(kRecordMark) || program == nullptr) return std::nullopt;
+  hash.remove_prefix(kRecordMark.size());
+  std::uint64_t at = 0;
+  const auto end = std::from_chars(hash.data(), hash.data() + hash.size(), at, 16);
+  if (end.ec != std::errc() || end.ptr != hash.data() + hash.size()) return std::nullopt;
+  return program->bias() + at;
 }
 
 class Shown {
@@ -174,6 +189,11 @@ std::optional<TypeName> info_name(std::string_view symbol) {
   return split(symbol, "58objecttype");
 }
 
+std::string hash_of_record(std::uint64_t at, const Modules& modules) {
+  const Module* const program = modules.main_program();
+  return fmt::format("{}{:016x}", kRecordMark, at - (program != nullptr ? program->bias() : 0));
+}
+
 bool describe_bases(TypeModel& model) {
   std::vector<types::Member*> bases;
   for (TypeRef ref = 0; ref < model.types().size(); ++ref) {
@@ -196,6 +216,9 @@ FirstWords first_words(const Modules& modules, const TypeModel& model) {
     if (const auto found = object_name(type.name)) by_hash.emplace(found->hash, type.name);
   }
   FirstWords words;
+  for (const auto& [hash, name] : by_hash) {
+    if (const auto at = record_of(hash, modules)) words.emplace_back(*at, name);
+  }
   for (const Module& module : modules.all()) {
     for (const Symbol& symbol : module.symbols_with_prefix("NTI")) {
       const auto found = symbol.is_function ? std::nullopt : info_name(symbol.name);

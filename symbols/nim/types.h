@@ -41,8 +41,12 @@ using ShownNames = std::unordered_map<types::TypeRef, std::string>;
 [[nodiscard]] ShownNames shown_names(const types::TypeModel& model);
 
 // First words of objects that identify their type: the address of the type information, with the
-// type's name in the model or, without debug information, the symbol's.
+// type's name in the model or, if that does not have it, the symbol's.
 using FirstWords = std::vector<std::pair<std::uint64_t, std::string>>;
 [[nodiscard]] FirstWords first_words(const Modules& modules, const types::TypeModel& model);
+
+// Takes the place of the hash in the name of a type that no symbol names: where the type's
+// information is, at `at`, in the file of the main program.
+[[nodiscard]] std::string hash_of_record(std::uint64_t at, const Modules& modules);
 
 }  // namespace heapattach::nim

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "symbols/nix/values.h"
 
 namespace heapattach::nix {
@@ -32,6 +34,7 @@ class Namer {
       if (block.is_uncollectable() || values_.count_values(at) < kFewest) return;
       claim(at, What::Elements, "list");
     });
+    name_environments();
   }
 
  private:
@@ -81,12 +84,7 @@ class Namer {
       case What::Value: return may_be_value(ref) ? shape_of_value(at) : std::nullopt;
       case What::Environment:
         if (!values_.is_environment(at)) return std::nullopt;
-        return names_.intern({.name = "environment",
-                              .holder = "environment",
-                              .words = {{kUp, "up"}},
-                              .elements_at = kVariables,
-                              .element_bytes = 8,
-                              .element_words = {{0, ""}}});
+        return shape_of_environment("");
       case What::Attributes:
         return values_.are_attributes(at) ? std::optional(shape_of_set(at)) : std::nullopt;
       case What::Elements:
@@ -103,6 +101,38 @@ class Namer {
       shape.element_words = {{0, ""}};
     }
     return names_.intern(std::move(shape));
+  }
+
+  [[nodiscard]] ShapeNumber shape_of_environment(std::string_view place) {
+    return names_.intern(
+        {.name = place.empty() ? "environment" : fmt::format("environment used{}", place),
+         .holder = "environment",
+         .words = {{kUp, "up"}},
+         .elements_at = kVariables,
+         .element_bytes = 8,
+         .element_words = {{0, ""}}});
+  }
+
+  // An environment does not say which expression made it, but thunks and lambdas that use it say
+  // where theirs are. Of several, the first in the file counts.
+  void note_use(std::uint64_t environment, const Value& value) {
+    const std::string* const place = values_.place_of(value);
+    if (place == nullptr) return;
+    const std::string*& first = uses_[environment];
+    const auto order = [](const std::string& one) { return std::pair(one.size(), one); };
+    if (first == nullptr || order(*place) < order(*first)) first = place;
+  }
+
+  void name_environments() {
+    std::unordered_map<const std::string*, ShapeNumber> shapes;
+    const ShapeNumber without_place = shape_of_environment("");
+    for (const auto& [at, place] : uses_) {
+      const auto ref = view_.object_at(at);
+      if (!ref || names_.at(heap_.number(*ref)) != without_place) continue;
+      const auto [known, is_new] = shapes.try_emplace(place);
+      if (is_new) known->second = shape_of_environment(*place);
+      names_.set(heap_.number(*ref), known->second);
+    }
   }
 
   [[nodiscard]] std::optional<ShapeNumber> shape_of_value(std::uint64_t at) {
@@ -215,7 +245,10 @@ class Namer {
       case kList: claim(value->second, What::Elements, "list"); break;
       case kThunk:
       case kLambda:
-      case kBeingComputed: claim(value->first, What::Environment); break;
+      case kBeingComputed:
+        note_use(value->first, *value);
+        claim(value->first, What::Environment);
+        break;
       case kApplication:
       case kPartialPrimOp:
         claim(value->first, What::Value);
@@ -229,7 +262,8 @@ class Namer {
   const heap::Heap& heap_;
   runtimes::ObjectNames& names_;
   ValueReader values_;
-  std::unordered_map<std::string, SetsAt> sets_;  // by their name
+  std::unordered_map<std::string, SetsAt> sets_;                // by their name
+  std::unordered_map<std::uint64_t, const std::string*> uses_;  // places, by environment
   std::vector<Claim> claims_;
 };
 

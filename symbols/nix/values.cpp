@@ -113,6 +113,12 @@ std::uint64_t ValueReader::check_values(std::uint64_t at) {
   return are_elements(at, count) ? count : 0;
 }
 
+const std::string* ValueReader::place_of(const Value& value) {
+  if (!has_expression(value)) return nullptr;
+  const std::string& place = expressions_.at(value.second)->place;
+  return place.empty() ? nullptr : &place;
+}
+
 std::string ValueReader::name_of_set(std::uint64_t attributes) {
   const std::string& place = expressions_.place(word(attributes + kSetPosition));
   if (!place.empty() || attributes_in(attributes) == 0) return "set" + place;

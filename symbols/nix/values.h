@@ -36,6 +36,9 @@ class ValueReader {
   [[nodiscard]] std::uint64_t count_values(std::uint64_t at);
   // "thunk at /srv/default.nix:12", "int".
   [[nodiscard]] std::string name_of(const Value& value) { return name_of(value, 0); }
+  // " at /srv/default.nix:12", where the expression of a thunk or lambda is. Null if it is unknown;
+  // valid as long as the reader.
+  [[nodiscard]] const std::string* place_of(const Value& value);
   // "set at /srv/default.nix:12" for the attributes of a set. Sets that functions and operators
   // make, such as //, have no position, but their attributes have: "set with attributes at …",
   // which is where the first of them is.

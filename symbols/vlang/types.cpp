@@ -218,8 +218,22 @@ bool is_of_several_types(const TypeModel& model, const Type& type) {
          model[type.members[0].type].shape == Shape::Union && type.members[1].name == kTypeNumber;
 }
 
+// The types that a value may have: the targets of the pointers of a union. That of an interface
+// begins with one without a type.
+std::vector<Member> variants_of(const TypeModel& model, const Type& several) {
+  std::vector<Member> variants;
+  for (const Member& member : model[several.members.front().type].members) {
+    const TypeRef target = model[member.type].target;
+    if (target < model.types().size() && member.name.starts_with('_')) {
+      variants.push_back({member.name, 0, target});
+    }
+  }
+  return variants;
+}
+
 void describe_several(TypeModel& model, TypeRef at) {
   const TypeRef value = model.intern(fmt::format("{}{}", kValue, model[at].name));
+  model[value].members = variants_of(model, model[at]);
   const TypeRef pointer = pointer_to(model, fmt::format("{} *", model[value].name), value);
   const TypeRef unknown = pointer_to(model, "void *", kNoType);
   std::vector<Member> members = model[at].members;
@@ -359,6 +373,10 @@ std::string_view owner_of_buffer(std::string_view pointer_name) {
   if (!is_headed && !pointer_name.starts_with(kBuffer)) return {};
   pointer_name.remove_prefix(is_headed ? kManagedBuffer.size() : kBuffer.size());
   return pointer_name.substr(0, pointer_name.rfind(' '));
+}
+
+std::string_view owner_of_value(std::string_view type_name) {
+  return type_name.starts_with(kValue) ? type_name.substr(kValue.size()) : std::string_view();
 }
 
 bool has_header(std::string_view pointer_name) {

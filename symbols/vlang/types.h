@@ -30,6 +30,9 @@ bool describe(types::TypeModel& model);
 // The container's type if describe() has made this type of pointers to its buffers; else empty.
 [[nodiscard]] std::string_view owner_of_buffer(std::string_view pointer_name);
 
+// The sum type or the interface whose values have this type, which describe() has made; else empty.
+[[nodiscard]] std::string_view owner_of_value(std::string_view type_name);
+
 // Whether V's own buffers of that type have a header, which no array's pointer includes. Buffers
 // that V has from C have none.
 [[nodiscard]] bool has_header(std::string_view pointer_name);

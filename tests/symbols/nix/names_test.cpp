@@ -46,7 +46,7 @@ TEST_CASE("a thunk is named after the place of its expression") {
   CHECK(nix.type_at(part) == "thunk at /srv/shop.nix:9");
   CHECK(nix.type_at(first) == "thunk at /srv/shop.nix:11");
   CHECK(nix.type_at(empty) == "thunk");
-  CHECK(nix.type_at(environment) == "environment");
+  CHECK(nix.type_at(environment) == "environment used at /srv/shop.nix:7");
   CHECK(nix.keys_at(call) == "environment");
 }
 

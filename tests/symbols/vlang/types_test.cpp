@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/vlang/variants.h"
+
 namespace heapattach {
 
 namespace {
@@ -147,8 +149,41 @@ TEST_CASE("the value of a sum type or an interface is of no type that can be kno
   CHECK(vlang::describe(v.model));
   const types::Type& value = v.model[v.pointer_in(shape, 0).target];
   CHECK(value.shape == Shape::Opaque);
+  CHECK(vlang::is_of_variants(value));
+  CHECK(vlang::owner_of_value(value.name) == "struct main__Shape");
+  REQUIRE(value.members.size() == 2);
+  CHECK(value.members[0].name == "_main__Circle");
+  CHECK(value.members[1].type == v.session);
+  CHECK(value.enumerators.empty());
   CHECK(v.pointer_in(shape, 2).name == "void *");
   CHECK(vlang::shown_names(v.model).at(v.model.find(value.name)) == "(value of main.Shape)");
+}
+
+TEST_CASE("an interface's constants say which number stands for which of its types") {
+  Program v;
+  const TypeRef to_session = add_pointer(v.model, "struct main__Session *", v.session);
+  const TypeRef to_text = add_pointer(v.model, "struct string *", v.text);
+  const TypeRef several =
+      add(v.model, "(union at shop.c:4)", Shape::Union,
+          {{"_object", 0, v.any}, {"_main__Session", 0, to_session}, {"_string", 0, to_text}});
+  const TypeRef speaker = add(v.model, "struct main__Speaker", Shape::Struct,
+                              {{"", 0, several}, {"_typ", 8, v.number}});
+  const TypeRef numbers = add(v.model, "(enum at shop.c:9)", Shape::Enumeration);
+  v.model[numbers].enumerators = {{"_main__Speaker_main__Session_index", 3}};
+  bool is_ambiguous = false;
+  SUBCASE("each type has its own") {}
+  SUBCASE("two types have one") {
+    v.model[numbers].enumerators.push_back({"_main__Speaker_string_index", 3});
+    is_ambiguous = true;
+  }
+  CHECK(vlang::describe(v.model));
+  vlang::find_variants(Modules{{}}, v.model);
+  const types::Type& value = v.model[v.pointer_in(speaker, 0).target];
+  CHECK(value.members.size() == 2);
+  REQUIRE(value.enumerators.size() == (is_ambiguous ? 0 : 1));
+  if (is_ambiguous) return;
+  CHECK(value.enumerators[0].name == "_main__Session");
+  CHECK(value.enumerators[0].value == 3);
 }
 
 TEST_CASE("names of V's types are as in V, and those of C as in C") {
