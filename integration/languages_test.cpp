@@ -310,14 +310,18 @@ TEST_CASE("objects of a Mono program are found by numbers of every kind") {
   const std::string pid = fmt::format("{}", child.pid());
   const std::string saved = target_path("orders_mono") + ".jsonl";
   REQUIRE(run_tool({"--values", "-o", saved, pid}).status == 0);
+  const auto find = [&](const std::string& condition, const std::string& from) {
+    return run_tool(from == pid ? std::vector<std::string>{"find", condition, "--values", from}
+                                : std::vector<std::string>{"find", condition, from});
+  };
   for (const std::string& from : {pid, saved}) {
     for (const auto& [condition, count] : expected) {
-      const ToolRun found = run_tool({"find", condition, "--values", from});
+      const ToolRun found = find(condition, from);
       CAPTURE(condition);
       CAPTURE(found.errors);
       CHECK(found.output.starts_with(count + " of 100 Shop.Order match"));
     }
-    const ToolRun refused = run_tool({"find", "Shop.Wide[Last == 7]", "--values", from});
+    const ToolRun refused = find("Shop.Wide[Last == 7]", from);
     CAPTURE(refused.errors);
     CHECK(refused.status != 0);
     CHECK(refused.errors.find("Last of Shop.Wide cannot be compared: its values are not known") !=
