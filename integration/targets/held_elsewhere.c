@@ -1,6 +1,6 @@
-// Leaves the only pointers to some allocations to the kernel, to memory that it shares, to code that
-// it made and to a page without rights. Each of them references another one, and all of one kind
-// have a size of their own. Prints, with the number of those that nothing references,
+// Leaves the only pointers to some allocations to the kernel, to memory that it shares, to code
+// that it made and to a page without rights. Each of them references another one, and all of one
+// kind have a size of their own. Prints, with the number of those that nothing references,
 //     ready leaked=7 leaked_bytes=N
 // and waits for the end of its standard input. With the argument "uring" it also has an instance of
 // io_uring, and with "large" more shared memory than is searched.

@@ -1,7 +1,7 @@
-// Makes objects of a few classes for ever on the collector's heap, or on malloc's (WITH_MALLOC), each class in a function of its own: make_circle makes
-// Circles. Some are freed at once, so that the next object gets their memory; some stay; some are
-// left to the collector. Slow's base class takes milliseconds to construct its part. Prints
-// "ready".
+// Makes objects of a few classes for ever on the collector's heap, or on malloc's (WITH_MALLOC),
+// each class in a function of its own: make_circle makes Circles. Some are freed at once, so that
+// the next object gets their memory; some stay; some are left to the collector. Slow's base class
+// takes milliseconds to construct its part. Prints "ready".
 
 #include <cstddef>
 #include <cstdio>

@@ -17,8 +17,8 @@ namespace heapattach {
 // direction, so that using them still fails.
 void occupy_standard_descriptors();
 
-// Fails if we may open too few files. A file that cannot be opened must not pass for one that is not
-// there.
+// Fails if we may open too few files. A file that cannot be opened must not pass for one that is
+// not there.
 Result<void> check_descriptors();
 
 // Runs `work` and catches all exceptions. This is essential: without a handler, C++ may end the

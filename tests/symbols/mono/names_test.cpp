@@ -226,7 +226,8 @@ TEST_CASE("numbers of an object are its values") {
                                           "IsPaid=true", "Grade=é", "State=200", "Amount=-0.05"});
   const auto& fields = mono.heap.row_at(one).fields;
   CHECK(fields.size() == 8);
-  CHECK(std::none_of(fields.begin(), fields.end(), [](const auto& one) { return one.is_unread; }));
+  CHECK(std::none_of(fields.begin(), fields.end(),
+                     [](const auto& field) { return field.is_unread; }));
 }
 
 TEST_CASE("a delegate has the name of its method") {
