@@ -55,7 +55,8 @@ void find_leaking(const Evidence& evidence, std::vector<Finding>& found) {
       .sentence = fmt::format("leaking: {}, {}, to which no reference was found",
                               things(worst->leaks, worst->type), human_bytes(worst->bytes)),
       .evidence = {},
-      .next = fmt::format("leaks{} {}", evidence.is_live ? " --confirm 2s" : "", evidence.source)};
+      .next = fmt::format("leaks{}{} {}", evidence.heaps.size() > 1 ? " --heap both" : "",
+                          evidence.is_live ? " --confirm 2s" : "", evidence.source)};
   if (leaks.objects > worst->leaks) {
     leaking.evidence.push_back(fmt::format("leaked in all: {}, {}, in {}",
                                            counted(leaks.objects, "object"),

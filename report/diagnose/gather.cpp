@@ -31,7 +31,7 @@ bool has_references(const Snapshot& snapshot) {
 }
 
 // Why nothing can be said about leaks; empty if something can.
-std::string why_leaks_are_unknown(const Snapshot& snapshot, const Evidence& evidence) {
+std::string why_leaks_are_unknown(const Snapshot& snapshot) {
   if (snapshot::are_collected(snapshot.heaps)) {
     const snapshot::Heap heap = snapshot.heaps.empty() ? snapshot::Heap() : snapshot.heaps.front();
     return fmt::format("malloc's heap beside {}: --heap both", whose(heap.kind()));
@@ -45,9 +45,6 @@ std::string why_leaks_are_unknown(const Snapshot& snapshot, const Evidence& evid
   if (!places.empty()) {
     return fmt::format("leaks: references may be in what was not searched: {}",
                        fmt::join(places, ", "));
-  }
-  if (evidence.facts && explains_leaks(evidence.facts->kept_by_epoll, snapshot)) {
-    return "leaks: the program has left addresses of its objects to the kernel (epoll)";
   }
   return {};
 }
@@ -158,23 +155,6 @@ void add_other_objects(const snapshot::MemoryAccount& memory, Evidence& evidence
 
 }  // namespace
 
-bool explains_leaks(const std::vector<std::uint64_t>& words, const Snapshot& snapshot) {
-  constexpr std::uint64_t kShare = 10;  // a tenth of them, with what they reference
-  std::uint64_t explained = 0;
-  std::uint64_t unreachable = 0;
-  for (const snapshot::Object& object : snapshot.objects) unreachable += object.is_reachable == 0;
-  for (const std::uint64_t word : words) {
-    const auto after =
-        std::upper_bound(snapshot.objects.begin(), snapshot.objects.end(), word,
-                         [](std::uint64_t at, const auto& one) { return at < one.address; });
-    if (after == snapshot.objects.begin()) continue;
-    const snapshot::Object& object = *(after - 1);
-    const bool is_in = word - object.address < snapshot.bytes_of(object);
-    explained += is_in && object.is_reachable == 0;
-  }
-  return explained > 0 && explained >= unreachable / kShare;
-}
-
 void add_heap(const Snapshot& snapshot, Evidence& evidence) {
   evidence.exe = snapshot.header.exe;
   evidence.resource = snapshot.header.resource;
@@ -190,7 +170,7 @@ void add_heap(const Snapshot& snapshot, Evidence& evidence) {
   }
   evidence.lacks_unreachable =
       snapshot.header.live_only && !snapshot::are_collected(snapshot.heaps) && !evidence.is_live;
-  std::string no_leaks = why_leaks_are_unknown(snapshot, evidence);
+  std::string no_leaks = why_leaks_are_unknown(snapshot);
   if (no_leaks.empty()) {
     evidence.leaks = leaks_of(snapshot);
   } else {

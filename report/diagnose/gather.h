@@ -35,9 +35,4 @@ void add_growth(const snapshot::Snapshot& baseline,
 // Adds the resident memory by use, and the files that have most of it.
 void add_memory(const snapshot::SeenMemory& seen, Evidence& evidence);
 
-// Whether the words, which the kernel keeps for the program, reference so many of the leaked
-// objects that nothing can be said about leaks. The snapshot has its unreachable objects.
-[[nodiscard]] bool explains_leaks(const std::vector<std::uint64_t>& words,
-                                  const snapshot::Snapshot& snapshot);
-
 }  // namespace heapattach::diagnose

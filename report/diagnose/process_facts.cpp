@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "attach/kernel/kept_words.h"
 #include "attach/process/control_groups.h"
 #include "attach/process/descriptors.h"
 #include "attach/process/kernel_text.h"
@@ -24,14 +23,7 @@ void read_descriptors(const Process& process, std::string_view limits, ProcessFa
   std::map<std::string, std::uint64_t> kinds;
   const std::vector<Descriptor> open = open_descriptors(process);
   if (open.empty()) return;
-  for (const Descriptor& one : open) {
-    const std::string kind = descriptor_kind(one.link);
-    kinds[kind] += 1;
-    if (kind != "anon_inode:[eventpoll]") continue;
-    const std::vector<std::uint64_t> data =
-        epoll_data(own_file(process, fmt::format("fdinfo/{}", one.number)));
-    facts.kept_by_epoll.insert(facts.kept_by_epoll.end(), data.begin(), data.end());
-  }
+  for (const Descriptor& one : open) kinds[descriptor_kind(one.link)] += 1;
   facts.descriptors = LimitedUse{open.size(), number_after(limits, "Max open files")};
   for (auto& [what, number] : kinds) facts.open.push_back({what, number});
   std::stable_sort(facts.open.begin(), facts.open.end(),

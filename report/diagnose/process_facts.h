@@ -32,8 +32,6 @@ struct ProcessFacts {
   std::optional<std::uint64_t> stack_limit;  // RLIMIT_STACK, in bytes
   std::uint64_t resident_bytes = 0;
   std::uint64_t swapped_bytes = 0;
-  // The data that the program has stored with the descriptors that epoll watches: often addresses.
-  std::vector<std::uint64_t> kept_by_epoll;
   // The process that it was forked from, if that is alive, and the threads of that, as they are
   // numbered in the process's own pid namespace.
   pid_t parent = 0;

@@ -166,9 +166,27 @@ class SecondLook {
       for (std::uint32_t slot = 0; slot < seen_.heap.blocks()[block].objects; ++slot) {
         const ObjectRef ref{block, slot};
         if (!seen_.is_live(ref) || !searched_.insert_shared(seen_.heap.number(ref))) continue;
-        search.search(seen_.heap.contents(ref), seen_.heap.address(ref), found);
+        search_object(search, ref, found);
       }
     }
+  }
+
+  // Without the words that the heap hides.
+  void search_object(const Search& search, ObjectRef ref, std::vector<OddReference>& found) const {
+    const auto contents = seen_.heap.contents(ref);
+    const RemoteAddr address = seen_.heap.address(ref);
+    const std::span<const Range> hidden = seen_.heap.hidden();
+    const auto first = std::partition_point(
+        hidden.begin(), hidden.end(), [&](const Range& range) { return range.end() <= address; });
+    std::size_t at = 0;
+    for (auto range = first; range != hidden.end() && range->start < address + contents.size();
+         ++range) {
+      const std::size_t begin =
+          range->start < address ? 0 : static_cast<std::size_t>(range->start - address);
+      if (begin > at) search.search(contents.subspan(at, begin - at), address + at, found);
+      at = std::min<std::size_t>(static_cast<std::size_t>(range->end() - address), contents.size());
+    }
+    search.search(contents.subspan(at), address + at, found);
   }
 
   const SeenAlive& seen_;

@@ -328,7 +328,16 @@ std::string cannot_read(std::string_view what, std::string_view release, std::st
 
 std::optional<std::string> NameReader::class_name(Value of_class) {
   const auto [at, is_new] = classes_.try_emplace(of_class);
-  if (is_new) at->second = find_class_name(of_class);
+  if (!is_new) return at->second;
+  at->second = find_class_name(of_class);
+  // A program may give all its classes one long name.
+  constexpr std::size_t kLongest = 512;
+  std::optional<std::string>& name = at->second;
+  if (name && name->size() > kLongest) {
+    std::size_t end = kLongest;
+    while (end > 0 && (static_cast<unsigned char>((*name)[end]) & 0xc0) == 0x80) --end;
+    name = name->substr(0, end) + "…";
+  }
   return at->second;
 }
 

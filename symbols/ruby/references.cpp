@@ -122,12 +122,14 @@ const std::vector<std::string_view>& ReferenceReader::variables_of(Value of_clas
     if (slot->kind() == Kind::Class &&
         !slot->is_singleton_class(machine_.layout->of_class.singleton)) {
       const auto table = values_.word(slot->words[3] + kVariableIndexes);
+      // The indexes of a class's variables have hardly any gaps.
+      constexpr std::size_t kMostGaps = 64;
+      const std::vector<Values::Entry> entries = values_.entries(table.value_or(0));
       std::vector<std::string_view>& names = at->second;
-      for (const Values::Entry& entry : values_.entries(table.value_or(0))) {
+      names.resize(entries.size() + kMostGaps);
+      for (const Values::Entry& entry : entries) {
         const auto index = values_.as<std::uint32_t>(entry.value);
-        if (!index || *index > 65536) continue;
-        if (names.size() <= *index) names.resize(*index + 1);
-        names[*index] = name_of(entry.key);
+        if (index && *index < names.size()) names[*index] = name_of(entry.key);
       }
       return at->second;
     }

@@ -54,14 +54,6 @@ TEST_CASE("a heap of which nothing is reachable has leaked") {
 TEST_CASE("leaks are not judged, with the reason, if that proves nothing") {
   Evidence evidence;
   snapshot::Snapshot snapshot = leaking();
-  SUBCASE("the kernel has the addresses of the objects") {
-    evidence.facts = ProcessFacts{};
-    for (std::uint64_t i = 1; i <= 200; ++i) {
-      evidence.facts->kept_by_epoll.push_back(0x1000 + i * 0x40);
-    }
-    add_heap(snapshot, evidence);
-    CHECK(evidence.not_examined.at(0).find("epoll") != std::string::npos);
-  }
   SUBCASE("addresses may be where nothing was searched") {
     snapshot.heaps[0].facts = {{heap::kUnsearchedShared, {}, 64 << 10},
                                {heap::kRequestQueues, {}, 2}};
@@ -93,11 +85,6 @@ TEST_CASE("leaks are not judged, with the reason, if that proves nothing") {
     CHECK(evidence.not_examined.at(0) == "malloc's heap beside the collector's: --heap both");
   }
   CHECK_FALSE(evidence.leaks.has_value());
-}
-
-TEST_CASE("numbers that epoll keeps are no addresses") {
-  CHECK_FALSE(explains_leaks({3, 4, 5, 0x1000}, leaking()));
-  CHECK_FALSE(explains_leaks({0x1040}, leaking()));
 }
 
 TEST_CASE("mapped files are added up, alone and by folder") {
