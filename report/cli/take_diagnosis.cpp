@@ -99,6 +99,12 @@ void add_stacks(const Request& request, Evidence& evidence) {
   if (evidence.resource.empty()) evidence.resource = report->resource;
   const double pause = std::chrono::duration<double, std::milli>(report->pause).count();
   evidence.pause_ms = evidence.pause_ms.value_or(0) + pause;
+  if (report->is_partial) {
+    for (const std::string& warning : report->warnings) {
+      evidence.not_examined.push_back("threads: " + warning);
+    }
+    evidence.is_partial = true;
+  }
   evidence.stacks = std::move(*report);
 }
 
