@@ -174,6 +174,10 @@ run_installed() {
 
 # What this machine lacks, as the tests put it. What a test lacks besides is a skip too many.
 list_excuses() {
+  local status=0
+  "$release/integration/target_plain32" </dev/null >/dev/null 2>&1 || status=$?
+  [[ $status != 126 ]] || echo "no 32-bit programs"
+  python3 integration/reading_takes_memory.py || echo "reading takes memory"
   [[ $(cat /proc/2/comm 2>/dev/null) == kthreadd ]] || echo "no kernel thread is visible"
   [[ -w /sys/fs/cgroup/freezer ]] || echo "no freezer of control groups version 1"
   [[ -w /sys/fs/cgroup/cgroup.procs || -w /sys/fs/cgroup/unified/cgroup.procs ]] ||

@@ -15,6 +15,7 @@
 #include "integration/health.h"
 #include "integration/live_target.h"
 #include "integration/rounds.h"
+#include "integration/tool.h"
 
 namespace heapattach {
 
@@ -134,6 +135,9 @@ TEST_CASE("a 32-bit process is frozen or refused by name, and unharmed either wa
   if (!std::filesystem::exists(target_path("plain32"))) {
     print_skip("32-bit programs cannot be built here");
     return;
+  }
+  if (run_in_shell("exec \"$1\" </dev/null", {target_path("plain32")}).status == 126) {
+    return print_skip("no 32-bit programs run here");
   }
   LiveTarget target("plain32");
   for (int round = 0; round < 20; ++round) {

@@ -23,6 +23,10 @@ void print_figure(const std::string& line);
 // Prints why the running test cannot run here; the test then returns.
 void print_skip(const std::string& reason);
 
+// Whether this kernel takes memory for pages of another process that are only read, and says so as
+// the running test's reason to be skipped. Usually it shows the page of zeros.
+bool skips_as_reading_takes_memory();
+
 // The value with `fraction` of `values` below it; 0 without values.
 double quantile(std::vector<double> values, double fraction);
 
