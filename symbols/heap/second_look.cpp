@@ -14,7 +14,6 @@ namespace {
 constexpr std::uint64_t kWord = 8;
 constexpr std::uint64_t kAddress = (std::uint64_t{1} << 48) - 1;
 constexpr std::uint32_t kBlocksAtATime = 4096;
-constexpr std::size_t kPieceBytes = 1U << 20;
 
 std::uint64_t load(const std::byte* at) {
   std::uint64_t word = 0;

@@ -44,8 +44,8 @@ std::vector<Range> unwritten_parts(const heap::Heap& heap,
   // If several objects claim one allocation, the one that uses most of it counts.
   std::ranges::sort(parts, std::greater<>{},
                     [](const Part& part) { return std::tuple(~part.block, part.used); });
-  const auto again = std::ranges::unique(parts, {}, &Part::block);
-  parts.erase(again.begin(), again.end());
+  const auto is_same = [](const Part& a, const Part& b) { return a.block == b.block; };
+  parts.erase(std::unique(parts.begin(), parts.end(), is_same), parts.end());
   std::vector<Range> unwritten;
   for (const Part& part : parts) {
     const heap::Block& block = heap.blocks()[part.block];
