@@ -19,7 +19,7 @@ constexpr std::uint32_t kStreaming = 0x40b;  // NT_ARM_SSVE, which Debian 12's h
 // A header, and 32 registers of at most 256 bytes; the kernel leaves out what has no room.
 using Saved = std::array<std::byte, kSveHeaderBytes + std::size_t{32} * 256>;
 
-// What the kernel has written of a set of registers; nothing if the processor has no such set.
+// Reads a set of registers as the kernel writes it; nothing if the processor has no such set.
 Result<std::optional<std::span<const std::byte>>> read_set(pid_t tid,
                                                            std::uint32_t set,
                                                            std::span<std::byte> saved) {

@@ -103,7 +103,7 @@ void read_pipes(const Source& from, KeptByKernel& kept) {
   if (!words.bytes.empty()) kept.words.push_back(std::move(words));
 }
 
-// What is also mapped was read there, unless more of it is stored than the mappings show.
+// Memory that is also mapped was read there, unless more is stored than the mappings show.
 void read_memory_files(const Source& from, KeptByKernel& kept) {
   std::set<std::uint64_t> seen;
   std::uint64_t left = from.limits.file_bytes;
@@ -120,7 +120,7 @@ void read_memory_files(const Source& from, KeptByKernel& kept) {
   }
 }
 
-// What descriptors keep, by how their links begin.
+// The kinds of descriptors that keep words, by the beginning of their links.
 struct Keeper {
   std::string_view link;
   void (*read)(const Source& from, KeptByKernel& kept);

@@ -1,4 +1,4 @@
-// What is refused by name on aarch64, before it changes anything.
+// aarch64: refusals by name, before anything is changed.
 
 #include <csignal>
 

@@ -126,7 +126,7 @@ class SecondLook {
   }
 
  private:
-  // Of several references to an object, the one at the lowest address.
+  // Keeps the reference at the lowest address of several to one object.
   static void keep_first(std::vector<OddReference>& found) {
     std::sort(found.begin(), found.end(), [](const OddReference& a, const OddReference& b) {
       return a.to != b.to ? a.to < b.to : a.at < b.at;

@@ -15,7 +15,7 @@
 //   - to the end of an allocation, as an iterator, or to the word before its start.
 namespace heapattach::heap {
 
-// What is alive without them. Borrows everything.
+// The objects that are alive without them. Borrows everything.
 struct SeenAlive {
   const Heap& heap;
   std::span<const RootWords> roots;

@@ -21,7 +21,7 @@ struct ManagedThread {
   std::string name;            // empty: none
 };
 
-// What Mono knows about the thread with this thread pointer; nothing if it is not one of Mono's.
+// Mono's data about the thread with this thread pointer; nothing if the thread is not Mono's.
 [[nodiscard]] std::optional<ManagedThread> thread_at(const ThreadClass& layout,
                                                      RemoteAddr thread_pointer,
                                                      const MemoryReader& memory);

@@ -245,7 +245,7 @@ class Description {
     return fmt::format("0x{:x}", record.at - (module != nullptr ? module->bias() : 0));
   }
 
-  // What tells the types of one name apart.
+  // Distinguishes types that have one name.
   [[nodiscard]] std::string key(const TypeRecord& record) const {
     if (const auto known = info_name(record.symbol)) return known->hash;
     return hash_of_record(record.at, modules_);

@@ -50,7 +50,7 @@ Result<std::uint64_t> count_pages(const Machine& machine, const MemoryReader& me
 
 class HeapCopy {
  public:
-  // What to do with objects that a collection has found but not cleared yet. Their buffers are
+  // How objects are treated that a collection has found but not cleared yet. Their buffers are
   // still allocated.
   enum class Uncleared : std::uint8_t { LeftOut, Listed };
 
