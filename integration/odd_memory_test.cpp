@@ -1,14 +1,17 @@
 // HAZARDS D9: unusual mappings of processes, and rings of io_uring with requests under way: they
-// are read, copied and called in without harm.
+// are read, copied and called in without harm, and memory that was never touched stays untouched.
 
 #include <chrono>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "attach/base/page.h"
 #include "attach/memory/live_memory.h"
+#include "attach/process/memory_map.h"
 #include "integration/cloning.h"
 #include "integration/health.h"
 #include "integration/live_target.h"
@@ -44,7 +47,39 @@ std::size_t read_pages(const MemoryReader& memory, const MemoryMap& map) {
   return read;
 }
 
+// How much private anonymous memory of a process has pages, the kernel's page of zeros included.
+std::uint64_t present_bytes(pid_t pid) {
+  const std::string directory = "/proc/" + std::to_string(pid);
+  std::ifstream text(directory + "/maps");
+  std::ifstream pagemap(directory + "/pagemap", std::ios::binary);
+  const auto map = parse_maps(std::string(std::istreambuf_iterator<char>(text), {}));
+  REQUIRE(map);
+  std::uint64_t pages = 0;
+  for (const Mapping& mapping : map->mappings()) {
+    if (!mapping.is_anonymous() || !mapping.is_private || mapping.path.starts_with("[v")) continue;
+    pagemap.seekg(static_cast<std::streamoff>(mapping.range.start.value / page_bytes() * 8));
+    for (std::uint64_t at = 0; at < mapping.range.bytes; at += page_bytes()) {
+      std::uint64_t page = 0;
+      pagemap.read(reinterpret_cast<char*>(&page), sizeof page);
+      pages += page >> 63;
+    }
+  }
+  return pages * page_bytes();
+}
+
 }  // namespace
+
+// This program has 100 MiB of variables, and has touched few of them.
+TEST_CASE("memory that the target never touched stays untouched") {
+  for (const char* report : {"--count", "diagnose", "leaks", "--stacks", "--summary"}) {
+    CAPTURE(report);
+    LiveTarget target("diagnosed", {"large_leak"});
+    const std::uint64_t before = present_bytes(target.pid());
+    const ToolRun run = run_tool({report, std::to_string(target.pid())});
+    CHECK_MESSAGE(run.status == 0, run.errors);
+    CHECK(present_bytes(target.pid()) < before + (std::uint64_t{2} << 20));
+  }
+}
 
 TEST_CASE("a process with rings, huge, wiped, shared and truncated pages is copied and read") {
   LiveTarget target("odd_memory");

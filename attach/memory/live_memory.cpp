@@ -217,6 +217,7 @@ LiveMemory::LiveMemory(const Process& process, Fd mem, By by)
     : tid_(process.pid()),
       mem_(std::move(mem)),
       stalling_(StallingMemory::of(process)),
+      untouched_(UntouchedMemory::of(process)),
       use_vm_readv_(by == By::ProcessVmReadv) {
   if (const auto live = process.live_tid()) tid_ = *live;
 }
@@ -248,6 +249,12 @@ Result<std::size_t> LiveMemory::read_some(RemoteAddr from, std::span<std::byte> 
         EFAULT};
   }
   into = into.first(part.bytes);
+  const auto known = untouched_.first_part({from, into.size()});
+  into = into.first(known.bytes);
+  if (known.is_untouched) {
+    std::fill(into.begin(), into.end(), std::byte{0});
+    return into.size();
+  }
   if (use_vm_readv_.load(std::memory_order_relaxed)) {
     const iovec local{into.data(), into.size()};
     const iovec remote{as_pointer(from), into.size()};
@@ -263,22 +270,26 @@ Result<std::size_t> LiveMemory::read_some(RemoteAddr from, std::span<std::byte> 
   return read_mem(from, into);
 }
 
-// The part of `copies` that can be read without waiting; the rest joins `holes`.
-std::vector<Copy> LiveMemory::without_stalling(std::span<const Copy> copies,
-                                               std::vector<Range>& holes) const {
+// The parts of `copies` that must be read and can be read without waiting. Fills the others with
+// zeros; those that would stall join `holes`.
+std::vector<Copy> LiveMemory::readable_parts(std::span<const Copy> copies,
+                                             bool are_touched,
+                                             std::vector<Range>& holes) const {
   std::vector<Copy> readable;
   for (const Copy& copy : copies) {
     for (std::size_t done = 0; done < copy.into.size();) {
-      const Range rest{copy.from + done, copy.into.size() - done};
-      const auto part = stalling_.first_part(rest);
-      const auto into = copy.into.subspan(done, part.bytes);
-      if (part.may_stall) {
+      const RemoteAddr from = copy.from + done;
+      const auto part = stalling_.first_part({from, copy.into.size() - done});
+      const auto known = are_touched || part.may_stall ? UntouchedMemory::Part{part.bytes, false}
+                                                       : untouched_.first_part({from, part.bytes});
+      const auto into = copy.into.subspan(done, known.bytes);
+      if (part.may_stall) holes.push_back({from, known.bytes});
+      if (part.may_stall || known.is_untouched) {
         std::fill(into.begin(), into.end(), std::byte{0});
-        holes.push_back({rest.start, part.bytes});
       } else {
-        readable.push_back({rest.start, into});
+        readable.push_back({from, into});
       }
-      done += part.bytes;
+      done += known.bytes;
     }
   }
   return readable;
@@ -288,8 +299,8 @@ Result<std::vector<Range>> LiveMemory::copy_all(std::span<const Copy> copies,
                                                 const CopyLimits& limits) const {
   std::vector<Range> found;
   std::vector<Copy> readable;
-  if (!stalling_.empty()) {
-    readable = without_stalling(copies, found);
+  if (!stalling_.empty() || !limits.are_touched) {
+    readable = readable_parts(copies, limits.are_touched, found);
     copies = readable;
   }
   const std::vector<Copy> pieces = evenly(copies);

@@ -7,13 +7,14 @@
 
 #include "attach/memory/memory_reader.h"
 #include "attach/memory/stalling.h"
+#include "attach/memory/untouched.h"
 #include "attach/process/process.h"
 
 namespace heapattach {
 
 // Reads the memory of a live process with process_vm_readv in large batches, or through
 // /proc/<pid>/mem if that is refused. Never waits for a page that another process must provide;
-// such pages count as unreadable.
+// such pages count as unreadable. Long ranges that the process never touched are not read.
 class LiveMemory final : public MemoryReader {
  public:
   static Result<Fd> open_mem(const Process& process);
@@ -38,13 +39,15 @@ class LiveMemory final : public MemoryReader {
  private:
   class Worker;
 
-  [[nodiscard]] std::vector<Copy> without_stalling(std::span<const Copy> copies,
-                                                   std::vector<Range>& holes) const;
+  [[nodiscard]] std::vector<Copy> readable_parts(std::span<const Copy> copies,
+                                                 bool are_touched,
+                                                 std::vector<Range>& holes) const;
   Result<std::size_t> read_mem(RemoteAddr from, std::span<std::byte> into) const;
 
   pid_t tid_;  // a thread that was alive on construction: see Process::live_tid
   Fd mem_;
   StallingMemory stalling_;
+  UntouchedMemory untouched_;
   mutable std::atomic<bool> use_vm_readv_;
 };
 

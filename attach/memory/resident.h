@@ -33,6 +33,11 @@ struct PageState {
 // Bits of an entry of pagemap.
 [[nodiscard]] PageState page_state(std::uint64_t entry);
 
+// Whether it has contents that reading would not create.
+[[nodiscard]] inline bool is_used(const PageState& page) {
+  return page.is_present || page.is_swapped;
+}
+
 // One entry for each page of `range`, in order; pages outside the address space count as absent.
 Result<std::vector<PageState>> read_pages(const Process& process, Range range);
 

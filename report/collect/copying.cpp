@@ -36,7 +36,7 @@ Copying::Copying(const Target& target,
     : target_(target),
       source_(source),
       held_(held),
-      limits_{workers_for(~std::size_t{0}), deadline} {}
+      limits_{.workers = workers_for(~std::size_t{0}), .deadline = deadline, .are_touched = true} {}
 
 Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept_misfits) {
   held_.map = source_.process == nullptr ? target_.map : HA_TRY(source_.process->maps());

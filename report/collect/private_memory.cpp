@@ -28,49 +28,28 @@ void add_range(Range range, std::vector<Range>& to) {
   }
 }
 
-// Gaps of a few pages cost less than one more range.
-constexpr std::size_t kGap = 16;
-
-bool is_used(const PageState& page) {
-  return page.is_present || page.is_swapped;
-}
-
-// Adds the pages for which `is_wanted` holds, and gaps of at most `most_between` pages.
+// Adds the pages for which `is_wanted` holds.
 template <class IsWanted>
 void add_parts(Range range,
                const std::vector<PageState>& pages,
                IsWanted is_wanted,
-               std::vector<Range>& parts,
-               std::size_t most_between = kGap) {
-  std::size_t first = 0;
-  std::size_t end = 0;  // end of the pages to add; equal to the first if there are none yet
-  const auto flush = [&] {
-    add_range({range.start + first * page_bytes(), (end - first) * page_bytes()}, parts);
-  };
+               std::vector<Range>& parts) {
   for (std::size_t i = 0; i < pages.size(); ++i) {
-    if (!is_wanted(pages[i])) continue;
-    if (end != first && i > end + most_between) {
-      flush();
-      end = first = i;
+    if (is_wanted(pages[i])) {
+      add_range({range.start + i * page_bytes(), page_bytes()}, parts);
     }
-    if (end == first) first = i;
-    end = i + 1;
   }
-  flush();
 }
 
 // Finds the pages of a mapping for which `is_wanted` holds. A large mapping is examined in slices,
 // because each page takes 20 bytes of our memory meanwhile.
 template <class IsWanted>
-Result<std::vector<Range>> parts_of(const Process& process,
-                                    Range range,
-                                    IsWanted is_wanted,
-                                    std::size_t most_between = kGap) {
+Result<std::vector<Range>> parts_of(const Process& process, Range range, IsWanted is_wanted) {
   constexpr std::uint64_t kSlice = std::uint64_t{1} << 30;
   std::vector<Range> parts;
   for (std::uint64_t done = 0; done < range.bytes; done += kSlice) {
     const Range slice{range.start + done, std::min(kSlice, range.bytes - done)};
-    add_parts(slice, HA_TRY(read_pages(process, slice)), is_wanted, parts, most_between);
+    add_parts(slice, HA_TRY(read_pages(process, slice)), is_wanted, parts);
   }
   return parts;
 }
@@ -195,7 +174,7 @@ std::uint64_t most_used_bytes(const Target& target) {
 }
 
 Result<std::vector<Range>> present_parts(const Process& process, Range range) {
-  return parts_of(process, range, is_used, 0);
+  return parts_of(process, range, is_used);
 }
 
 Result<std::vector<Range>> touched_parts(const Process& process,
