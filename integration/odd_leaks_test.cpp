@@ -53,6 +53,11 @@ TEST_CASE("a report on leaks says what was not searched for references") {
   CHECK(run.status == 0);
   CHECK(run.output.starts_with("7 objects leaked, "));
   CHECK(run.output.find("what was not searched: requests of io_uring, 16.") != std::string::npos);
+  LiveTarget submitting("held_elsewhere", {"aio"});
+  const ToolRun requests = run_tool({"leaks", pid_of(submitting)});
+  INFO(requests.errors, requests.output);
+  CHECK(requests.output.starts_with("7 objects leaked, "));
+  CHECK(requests.output.find("what was not searched: requests of io_submit") != std::string::npos);
 }
 
 TEST_CASE("references that are unaligned, tagged, or beside their allocations, are references") {

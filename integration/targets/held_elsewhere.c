@@ -3,7 +3,8 @@
 // kind have a size of their own. Prints, with the number of those that nothing references,
 //     ready leaked=7 leaked_bytes=N
 // and waits for the end of its standard input. With the argument "uring" it also has an instance of
-// io_uring, and with "large" more shared memory than is searched.
+// io_uring, with "aio" a context of io_setup(2), and with "large" more shared memory than is
+// searched.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <malloc.h>
@@ -136,6 +137,9 @@ int main(int count, char** words) {
     if (strcmp(words[i], "uring") == 0) {
       char parameters[kRingBytes] = {0};
       check(syscall(SYS_io_uring_setup, 4, parameters) >= 0, "io_uring_setup");
+    } else if (strcmp(words[i], "aio") == 0) {
+      unsigned long context = 0;
+      check(syscall(SYS_io_setup, 4, &context) >= 0, "io_setup");
     } else {
       memset(map_file(memfd_create("large", 0), kLarge), 1, kLarge);
     }

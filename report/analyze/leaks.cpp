@@ -181,6 +181,7 @@ std::vector<std::string> unsearched_places(const Snapshot& snapshot) {
   for (const snapshot::Heap& heap : snapshot.heaps) {
     for (const heap::Fact& fact : heap.facts) {
       if (fact.key == heap::kRequestQueues) places.emplace_back("requests of io_uring");
+      if (fact.key == heap::kAioContexts) places.emplace_back("requests of io_submit");
       if (fact.key != heap::kUnsearchedShared) continue;
       places.push_back(fmt::format("{} of shared memory", human_bytes(fact.number)));
     }

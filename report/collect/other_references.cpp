@@ -129,6 +129,13 @@ bool may_be_forbidden(const Mapping& mapping) {
          mapping.range.bytes <= kMost;
 }
 
+// Each is a ring of completed requests, which is searched; the requests before that are not shown.
+std::uint64_t aio_contexts(const MemoryMap& map) {
+  return static_cast<std::uint64_t>(
+      std::count_if(map.mappings().begin(), map.mappings().end(),
+                    [](const Mapping& mapping) { return mapping.path == "/[aio]"; }));
+}
+
 // /proc/<pid>/mem shows these pages, too.
 Result<void> copy_forbidden(const Process& process,
                             const MemoryMap& map,
@@ -171,6 +178,9 @@ Result<OtherReferences> copy_other_references(const Opened& target,
     left_out += kept.left_out_bytes;
     if (kept.request_queues > 0) {
       others.unsearched.push_back({heap::kRequestQueues, {}, kept.request_queues});
+    }
+    if (const std::uint64_t contexts = aio_contexts(map); contexts > 0) {
+      others.unsearched.push_back({heap::kAioContexts, {}, contexts});
     }
     HA_TRY(copy_forbidden(*target.process, map, limits, capture, others));
   }

@@ -15,5 +15,6 @@ struct Fact {
 // Where references to its objects may be, but were not searched for.
 inline constexpr std::string_view kUnsearchedShared = "unsearched_shared_bytes";
 inline constexpr std::string_view kRequestQueues = "request_queues";  // instances of io_uring
+inline constexpr std::string_view kAioContexts = "aio_contexts";      // of io_setup(2)
 
 }  // namespace heapattach::heap
