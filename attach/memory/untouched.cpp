@@ -28,8 +28,10 @@ std::size_t first_run(std::span<const std::uint64_t> pages) {
   return count >= kLeastRun || count == pages.size() ? count : 0;
 }
 
-bool is_private_anonymous(const Mapping& mapping) {
-  return mapping.is_anonymous() && mapping.is_private && !mapping.path.starts_with("[v");
+// Whether absent pages of the mapping are zeros. A mapping without the right to read must fail.
+bool has_zeros(const Mapping& mapping) {
+  return mapping.is_anonymous() && mapping.is_private && mapping.readable &&
+         !mapping.path.starts_with("[v");
 }
 
 }  // namespace
@@ -85,7 +87,7 @@ void UntouchedMemory::update() const {
   const auto map = text ? parse_maps(*text) : Result<MemoryMap>(text.error());
   if (!map) return;
   for (const Mapping& mapping : map->mappings()) {
-    if (!is_private_anonymous(mapping)) continue;
+    if (!has_zeros(mapping)) continue;
     if (!anonymous_.empty() && anonymous_.back().end() == mapping.range.start) {
       anonymous_.back().bytes += mapping.range.bytes;
     } else {

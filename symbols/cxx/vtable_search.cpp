@@ -162,7 +162,8 @@ class Search {
  private:
   // Windows share two words, so that no candidate is cut.
   void scan(Range place) {
-    std::vector<std::uint64_t> words(kWindowWords);
+    std::vector<std::uint64_t> words(
+        std::min<std::uint64_t>(kWindowWords, place.bytes / kWordBytes));
     for (RemoteAddr at = place.start; at + 3 * kWordBytes <= place.end();) {
       const std::size_t wanted =
           std::min<std::uint64_t>(words.size(), (place.end() - at) / kWordBytes);

@@ -147,6 +147,22 @@ TEST_CASE("absent pages of files and of shared memory are read") {
   close(file);
 }
 
+TEST_CASE("memory that the process must not read is still unreadable") {
+  Mapped memory(MAP_PRIVATE | MAP_ANONYMOUS);
+  REQUIRE(mprotect(reinterpret_cast<void*>(memory.start().value), kBytes, PROT_NONE) == 0);
+  const Child child;
+  const Process process = child.process();
+  auto mem = LiveMemory::open_mem(process);
+  REQUIRE(mem);
+  const LiveMemory live(process, std::move(mem).value());
+  std::vector<std::byte> bytes(kBytes);
+  CHECK_FALSE(live.read(memory.start(), bytes));
+  const Copy copy{memory.start(), bytes};
+  const auto holes = live.copy_all(std::span(&copy, 1), {});
+  REQUIRE(holes);
+  CHECK(*holes == std::vector<Range>{memory.range()});
+}
+
 TEST_CASE("without a pagemap all memory counts as touched") {
   const UntouchedMemory unknown{Fd(), Fd()};
   const auto part = unknown.first_part({RemoteAddr{0x10000}, kBytes});
