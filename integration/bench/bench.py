@@ -26,6 +26,14 @@ QUICK_LARGE = 20_000
 QUICK_SMALL = (1_000,)
 QUICK_TEXTS = 1_000
 
+# Heaps with types, of shapes that nothing is tuned to, and a type of each: shapes.c and shapes.cr.
+SHAPES = {"nodes": "struct node", "lists": "struct cell", "map": "struct entry",
+          "arrays": "struct node", "Crystal": "Order"}
+SHAPE_OBJECTS, QUICK_SHAPE_OBJECTS = 3_000_000, 10_000
+# What is asked of each, against GC_gcollect: the limit and the goal of the worst shape.
+SHAPE_REPORTS = {"--count": (None, 1.2), "--sizes": (None, 3), "--suspects": (None, 3.5),
+                 "--why TYPE": (None, 3.5)}
+
 # The heaps whose processor time shows how each report grows; the last only if memory allows.
 GROWTH = (100_000, 1_000_000, 10_000_000, 50_000_000)
 GROWTH_BYTES_PER_OBJECT = 250  # of memory, of the heap and of the largest report together
@@ -344,6 +352,60 @@ def measure_typing(table, places, rounds):
               middle / 50, 1)
 
 
+def measure_shape(places, shape, rounds):
+    """The times of one shape by report, with those of GC_gcollect, and its number of objects."""
+    program = "shapes_crystal" if shape == "Crystal" else "shapes"
+    words = [str(SHAPE_OBJECTS)] if shape == "Crystal" else [shape, str(SHAPE_OBJECTS)]
+    reports = {name: [*name.replace("TYPE", SHAPES[shape], 1).split(" ", 1)]
+               for name in SHAPE_REPORTS}
+    times = {name: [] for name in ("collect", *reports, "clone", "snapshot")}
+    with Heap([os.path.join(places.build, program), *words]) as heap:
+        count = int(heap.ask("count")[0])
+        for _ in range(rounds):
+            times["collect"].append(float(heap.ask("collect")[0]))
+            for name, report in reports.items():
+                run = Run([places.heapattach, *report, "-f", "json", heap.pid])
+                times[name].append(run.ms)
+                if name == "--count":
+                    expect_type(run, SHAPES[shape])
+                    found = json.loads(run.output)["objects"]
+                    if found < count:
+                        raise RuntimeError(f"{found} objects found of {count} in {shape}")
+            times["clone"].append(Run([places.heapattach, "--count", "--snapshot", "clone",
+                                       heap.pid]).ms)
+            with open(places.scratch, "w") as output:
+                times["snapshot"].append(Run([places.heapattach, heap.pid], output).ms)
+    os.unlink(places.scratch)
+    return {name: statistics.median(of) for name, of in times.items()}, found
+
+
+def measure_shapes(table, places, rounds):
+    """Reports with types on heaps of five shapes. Prints a table of its own; the worst of each
+    figure joins the other."""
+    ratios = {name: {} for name in (*SHAPE_REPORTS, "clone", "snapshot")}
+    print(f"with types, {SHAPE_OBJECTS:,} objects or more; ratios to GC_gcollect, of --count of a clone to "
+          "--count, and\nmillion objects a second of a snapshot to a file:")
+    print(f"| shape | GC_gcollect | {' | '.join(ratios)} |\n" + "|---" * (2 + len(ratios)) + "|")
+    for shape in SHAPES:
+        times, objects = measure_shape(places, shape, rounds)
+        for name in SHAPE_REPORTS:
+            ratios[name][shape] = times[name] / times["collect"]
+        ratios["clone"][shape] = times["clone"] / times["--count"]
+        ratios["snapshot"][shape] = objects / times["snapshot"] / 1e3
+        row = [f"{of[shape]:.2f}" for of in ratios.values()]
+        print(f"| {shape} | {times['collect']:.0f} ms | {' | '.join(row)} |")
+    print()
+    for name, bounds in SHAPE_REPORTS.items():
+        add_worst(table, f"{name} with types / GC_gcollect", ratios[name], *bounds)
+    add_worst(table, "--count of a clone / --count", ratios["clone"], None, 1.5)
+    add_worst(table, "snapshot to a file, M/s", ratios["snapshot"], None, 8, at_most=False)
+
+
+def add_worst(table, what, ratios, limit, goal, at_most=True):
+    shape = (max if at_most else min)(ratios, key=ratios.get)
+    table.add(f"worst of five shapes: {what}", shape, "", ratios[shape], limit, goal, at_most)
+
+
 def debug_bytes(program):
     """How large the sections of debug information of a program are, in all."""
     sections = Run(["readelf", "--section-headers", "--wide", program]).output
@@ -436,8 +498,9 @@ def main():
     parser.add_argument("--quick", action="store_true", help="on small heaps, without limits")
     places = parser.parse_args()
     if places.quick:
-        global LARGE, SMALL, TEXTS, GROWTH
+        global LARGE, SMALL, TEXTS, GROWTH, SHAPE_OBJECTS
         LARGE, SMALL, TEXTS, GROWTH = QUICK_LARGE, QUICK_SMALL, QUICK_TEXTS, QUICK_GROWTH
+        SHAPE_OBJECTS = QUICK_SHAPE_OBJECTS
     places.bare_copy = os.path.join(places.build, "bare_copy")
     places.classes = places.build
     places.scratch = os.path.join(places.build, "snapshot.out")
@@ -470,6 +533,8 @@ def main():
     measure_in_passing(table, places, places.rounds)
     steps.begin("typing")
     measure_typing(table, places, places.rounds)
+    steps.begin("five shapes")
+    measure_shapes(table, places, min(places.rounds, EXPORT_ROUNDS))
     steps.begin("debug information")
     measure_types(table, places, places.rounds)
     steps.begin("growth")

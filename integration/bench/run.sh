@@ -26,7 +26,7 @@ bench=(python3 integration/bench/bench.py --build "$out" "${arguments[@]}")
 if $quick; then
   bench+=(--quick --no-java --rounds 1)
 else
-  install_packages "${build_packages[@]}" binutils gcc libgc-dev python3 "${bench_packages[@]}"
+  install_packages "${build_packages[@]}" "${crystal_packages[@]}" binutils gcc python3 "${bench_packages[@]}"
   if [[ -z ${heapattach:-} ]]; then
     build "$out/heapattach" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF \
       -- heapattach >"$out/build.log" || { tail -n 50 "$out/build.log"; exit 1; }
@@ -36,6 +36,9 @@ else
 fi
 gcc -O2 -Wall -Wextra -o "$out/big_heap" integration/bench/big_heap.c -lgc -pthread
 gcc -g -O2 -Wall -Wextra -o "$out/big_heap_typed" integration/bench/big_heap.c -lgc -pthread
+gcc -g -O2 -Wall -Wextra -o "$out/shapes" integration/bench/shapes.c -lgc -pthread
+[[ $out/shapes_crystal -nt integration/bench/shapes.cr ]] ||
+  crystal build -o "$out/shapes_crystal" integration/bench/shapes.cr
 gcc -O2 -Wall -Wextra -o "$out/bare_copy" integration/bench/bare_copy.c
 if [[ ! $out/many_types -nt integration/bench/run.sh ]]; then  # takes a minute
   python3 integration/bench/many_types.py "$out/types" "$units" "$structs"
