@@ -104,6 +104,8 @@ snapshot::TakeOptions take_options(const Options& options, const Request& reques
   what.with_unreachable = options.all || options.report == Report::Leaks;
   what.with_objects = needs_objects(options);
   what.with_edges = needs_edges(options);
+  // A page of a trace also shows what is reachable.
+  what.leaked_edges = options.report == Report::Leaks && !options.with_trace.length;
   what.with_contents = needs_contents(options);
   what.value_bytes = options.value_bytes;
   if (const auto bytes = compared_text_bytes(options)) {

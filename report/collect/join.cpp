@@ -30,8 +30,11 @@ ObjectKind kind_of(const heap::Block& block) {
 // is known takes twice the memory, because edges are the largest array.
 class EdgeSearch {
  public:
-  EdgeSearch(const JoinSources& from, Snapshot& snapshot)
-      : from_(from), snapshot_(snapshot), blocks_(from.heap.blocks().size()) {
+  EdgeSearch(const JoinSources& from, Snapshot& snapshot, bool of_unreachable)
+      : from_(from),
+        snapshot_(snapshot),
+        of_unreachable_(of_unreachable),
+        blocks_(from.heap.blocks().size()) {
     snapshot.first_edge.resize(from.order.size() + 1);
     snapshot.first_edge[0] = 0;
   }
@@ -94,8 +97,10 @@ class EdgeSearch {
     const heap::Heap& heap = from_.heap;
     const ObjectOrder& order = from_.order;
     heap::for_each_object(heap, order.listed(), first, last, [&](heap::ObjectRef ref) {
-      const RowLayout& layout = from_.rows.layout(snapshot_.objects[index].type);
-      if (layout.may_point()) {
+      const Object& object = snapshot_.objects[index];
+      const RowLayout& layout = from_.rows.layout(object.type);
+      const bool is_wanted = !of_unreachable_ || object.is_reachable == 0;
+      if (is_wanted && layout.may_point()) {
         WordFilter filter(layout, heap.blocks()[ref.block].object_bytes);
         heap.for_each_edge(ref, [&](std::uint64_t offset_words, heap::ObjectRef to) {
           if (!filter.admits(offset_words * 8)) return;
@@ -141,6 +146,7 @@ class EdgeSearch {
 
   const JoinSources& from_;
   Snapshot& snapshot_;
+  bool of_unreachable_;
   std::size_t blocks_;
   std::atomic<std::size_t> next_ = 0;  // the next group to search
   std::mutex mutex_;
@@ -173,8 +179,8 @@ void join_objects(const JoinSources& from, const heap::ObjectSet& live, Snapshot
   snapshot.types = used.types(from.rows);
 }
 
-void join_edges(const JoinSources& from, Snapshot& snapshot) {
-  EdgeSearch(from, snapshot).run();
+void join_edges(const JoinSources& from, Snapshot& snapshot, bool of_unreachable) {
+  EdgeSearch(from, snapshot, of_unreachable).run();
 }
 
 void join_leaked(const heap::Heap& heap,

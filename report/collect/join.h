@@ -15,8 +15,9 @@ void join_objects(const JoinSources& from, const heap::ObjectSet& live, Snapshot
 void join_counts(const JoinSources& from, const heap::ObjectSet& live, Snapshot& snapshot);
 
 // Fills first_edge and edges: each word of a listed object that points into a listed object, unless
-// the object's type shows that the word is not a pointer.
-void join_edges(const JoinSources& from, Snapshot& snapshot);
+// the object's type shows that the word is not a pointer. If `of_unreachable`, reachable objects
+// have no edges.
+void join_edges(const JoinSources& from, Snapshot& snapshot, bool of_unreachable = false);
 
 // Fills `leaked_bytes` of the heaps that are not collected: what is in use and not alive.
 void join_leaked(const heap::Heap& heap,

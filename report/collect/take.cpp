@@ -149,7 +149,7 @@ void join_references(const JoinSources& sources,
                      const unwind::Stacks& stacks,
                      const TakeOptions& options,
                      Snapshot& snapshot) {
-  join_edges(sources, snapshot);
+  join_edges(sources, snapshot, options.leaked_edges);
   snapshot.header.typed = count_objects(snapshot).typed;
   join_stacks(stacks, from.target.modules, snapshot);
   join_roots(from, snapshot);

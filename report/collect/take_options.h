@@ -45,6 +45,7 @@ struct TakeOptions {
   bool with_unreachable = false;  // include unreachable objects
   bool with_objects = true;       // list each object; otherwise count those that are alike
   bool with_edges = true;         // keep edges and roots; requires objects
+  bool leaked_edges = false;      // of all edges, keep only those of unreachable objects
   bool with_contents = false;     // keep all bytes of the objects; requires edges
   std::size_t value_bytes = 0;    // of texts and numbers; 0: keep no values
   bool texts_only = false;        // keep texts and no other values, whatever value_bytes is

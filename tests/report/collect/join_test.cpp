@@ -90,6 +90,42 @@ std::string type_at(const Snapshot& snapshot, RemoteAddr at) {
   return "(not listed)";
 }
 
+TEST_CASE("edges of reachable objects can be left out") {
+  FakeGcHeap fake;
+  const RemoteAddr block = fake.add_block({.object_bytes = 32});
+  fake.put(block, (block + 64).value);       // of a live object, to a live one
+  fake.put(block + 32, (block + 96).value);  // of an unreachable one, to another
+  fake.put(block + 40, block.value);         // and to a live one
+  const CapturedHeap captured(fake);
+  const heap::Heap& heap = captured.heap();
+  heap::ObjectSet live(heap);
+  heap::ObjectSet listed(heap);
+  for (const std::uint64_t at : {0U, 32U, 64U, 96U}) {
+    const std::uint64_t number = heap.number(*heap.object_at((block + at).value));
+    listed.insert(number);
+    if (at == 0 || at == 64) live.insert(number);
+  }
+  const cxx::VtableNames vtables{std::vector<Symbol>{}};
+  const crystal::TypeTable classes;
+  const Naming naming(classes, vtables);
+  const types::TypeModel model;
+  TypeRows rows(naming, model);
+  const ObjectOrder order(heap, listed);
+  const Typing typing(heap, order, captured.capture(), rows, {});
+  for (const bool of_unreachable : {false, true}) {
+    Snapshot snapshot;
+    const JoinSources sources{heap, order, rows, typing};
+    join_objects(sources, live, snapshot);
+    join_edges(sources, snapshot, of_unreachable);
+    REQUIRE(snapshot.objects.size() == 4);
+    CHECK(snapshot.edges_of(0).size() == (of_unreachable ? 0 : 1));
+    REQUIRE(snapshot.edges_of(1).size() == 2);
+    CHECK(snapshot.edges_of(1)[0].to == 3);
+    CHECK(snapshot.edges_of(1)[1].to == 0);
+    CHECK(snapshot.edges_of(3).empty());
+  }
+}
+
 TEST_CASE("listed objects come in address order, with size, kind and reachability") {
   FakeGcHeap fake;
   const RemoteAddr small = fake.add_block({.object_bytes = 32});
