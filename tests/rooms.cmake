@@ -1,5 +1,6 @@
-# Fails if a room includes a header that it may not include, or a source includes the wrong header of fmt
-# for some of fmt's releases. Run as: cmake -P tests/rooms.cmake
+# Fails if a room includes a header that it may not include, if a source outside of the folders named
+# arch names a processor or its registers, or if a source includes the wrong header of fmt for some of
+# fmt's releases. Run as: cmake -P tests/rooms.cmake
 cmake_minimum_required(VERSION 3.25)
 
 # room(NAME OTHER...): NAME may include its own headers, those of OTHER, and what these may include.
@@ -45,7 +46,8 @@ room(symbols/crystal symbols/crystal/arch symbols/boehm symbols/text)
 room(symbols/types symbols/crystal)
 room(symbols/cxx symbols/types)
 room(symbols/nim symbols/types)
-room(symbols/vlang symbols/types)
+room(symbols/vlang/arch symbols/code)
+room(symbols/vlang symbols/vlang/arch symbols/types)
 room(symbols/dwarf symbols/cxx symbols/vlang)
 room(symbols/unwind/arch symbols/elf symbols/code)
 room(symbols/unwind symbols/unwind/arch symbols/dwarf)
@@ -95,6 +97,16 @@ foreach(file ${files})
     endif()
   endforeach()
 endforeach()
+# Comments may name a processor.
+set(processor "([fg]s_base|(^|[^A-Za-z0-9_])r([a-d]x|[sd]i|[bis]p|8|9|1[0-5])([^A-Za-z0-9_]|$))")
+string(PREPEND processor "^([^/]|/[^/])*/?([Xx]86|[Aa][Aa][Rr][Cc][Hh]64|[Aa][Rr][Mm]64|AMD64|amd64|EM_[A-MO-Z0-9]|")
+string(APPEND processor ")")
+foreach(file ${files})
+  file(STRINGS ${root}/${file} named REGEX "${processor}")
+  if(named AND NOT file MATCHES "/arch/")
+    list(APPEND wrong "${file}: only folders named arch may name a processor: ${named}")
+  endif()
+endforeach()
 # In release 10, fmt::format moved from fmt/core.h to fmt/format.h, and in 11 fmt::join to fmt/ranges.h.
 file(GLOB_RECURSE others RELATIVE ${root} ${root}/tests/*.h ${root}/tests/*.cpp ${root}/integration/*.h
   ${root}/integration/*.cpp)
@@ -111,5 +123,5 @@ foreach(file ${files} ${others})
 endforeach()
 if(wrong)
   list(JOIN wrong "\n  " wrong)
-  message(FATAL_ERROR "wrong includes:\n  ${wrong}")
+  message(FATAL_ERROR "wrong:\n  ${wrong}")
 endif()

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "attach/arch/processor_names.h"
 #include "report/cli/redaction.h"
 #include "report/cli/reports.h"
 #include "report/cli/take_file.h"
@@ -38,7 +39,8 @@ std::string own_library() {
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
   if (failure) return {};
   const auto top = program.parent_path().parent_path();
-  for (const char* place : {"lib", "lib/x86_64-linux-gnu", "lib64", "inject/routine"}) {
+  const std::string of_processor = fmt::format("lib/{}-linux-gnu", kOwnProcessorName);
+  for (const std::string_view place : {"lib", of_processor.c_str(), "lib64", "inject/routine"}) {
     const auto library = top / place / "libheapattach_dump.so.1";
     if (std::filesystem::exists(library, failure)) return library.string();
   }

@@ -11,22 +11,13 @@
 
 #include <fmt/format.h>
 
+#include "attach/arch/processor_names.h"
 #include "report/cli/exit_status.h"
 #include "report/cli/help.h"
 #include "report/cli/report_table.h"
 #include "report/format/write/json_record.h"
 
 namespace heapattach {
-
-namespace {
-
-#if defined(__aarch64__)
-constexpr std::string_view kProcessor = "aarch64";
-#else
-constexpr std::string_view kProcessor = "x86_64";
-#endif
-
-}  // namespace
 
 std::string_view version_text() {
   return "heapattach " HEAPATTACH_VERSION;
@@ -38,7 +29,7 @@ std::string version_json() {
   record.text("report", "version");
   record.text("tool", "heapattach");
   record.text("release", HEAPATTACH_VERSION);
-  record.text("processor", kProcessor);
+  record.text("processor", kOwnProcessorName);
   record.number("snapshot_version", 1);
   record.open_list("reports");
   for (const ReportRow& row : report_rows()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "attach/arch/processor_names.h"
 #include "report/redact/ruby_names.h"
 #include "report/redact/words.h"
 
@@ -241,7 +242,7 @@ constexpr std::string_view kVariables =
 
 // Library files, without ".so" and versions.
 constexpr std::string_view kFiles =
-    "[vdso] linux-vdso ld ld-linux-x86-64 libatomic libc libcrypto libdl libevent libevent_core "
+    "[vdso] linux-vdso ld libatomic libc libcrypto libdl libevent libevent_core "
     "libevent_extra libevent_pthreads libgc libgcc_s libgccpp libgmp libgmpxx libiconv liblzma "
     "libm "
     "libpcre libpcre2 libpthread librt libssl libstdc++ libunwind libxml2 libyaml libz";
@@ -309,7 +310,8 @@ bool is_library_file(std::string_view path) {
   // Removes a version, as in libc-2.31 and libyaml-0.
   const std::size_t version = name.find_last_not_of("0123456789.");
   const bool has_version = version != std::string_view::npos && name[version] == '-';
-  return names.contains(name) || (has_version && names.contains(name.substr(0, version)));
+  return names.contains(name) || std::ranges::find(kLoaderNames, name) != kLoaderNames.end() ||
+         (has_version && names.contains(name.substr(0, version)));
 }
 
 }  // namespace heapattach

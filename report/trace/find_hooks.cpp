@@ -26,6 +26,7 @@
 #include "inject/trace/arch/layout.h"
 #include "symbols/boehm/accessors.h"
 #include "symbols/boehm/thread_forms.h"
+#include "symbols/code/arch/branches.h"
 #include "symbols/code/disassembler.h"
 #include "symbols/unwind/stacks.h"
 
@@ -213,14 +214,11 @@ class HookFinder {
       const cs_insn* const instruction =
           disassembler_.decode(code.subspan(offset, bytes - offset), symbol->address + offset);
       if (instruction == nullptr) break;
+      const Branch branch = branch_of(*instruction, symbol->address + offset);
       offset += instruction->size;
-      const cs_x86& x86 = instruction->detail->x86;
-      const bool is_call =
-          (instruction->id == X86_INS_CALL && !only_jumps) || instruction->id == X86_INS_JMP;
-      if (!is_call || x86.op_count != 1 || x86.operands[0].type != X86_OP_IMM) continue;
-      const RemoteAddr target{static_cast<std::uint64_t>(x86.operands[0].imm)};
-      if (target - symbol->address < bytes) continue;
-      const auto bound = through_stub(target);
+      const bool is_call = (branch.is_call && !only_jumps) || branch.always_jumps();
+      if (!is_call || !branch.to || *branch.to - symbol->address < bytes) continue;
+      const auto bound = through_stub(*branch.to);
       is_unknown = is_unknown || !bound;
       if (bound) called.push_back(bound->value);
     }
@@ -266,14 +264,10 @@ class HookFinder {
     for (int i = 0; i < 3 && offset < code.size(); ++i) {
       const cs_insn* const instruction = disassembler_.decode(code.subspan(offset), at + offset);
       if (instruction == nullptr) return at;
-      const cs_x86& x86 = instruction->detail->x86;
-      const bool is_slot = instruction->id == X86_INS_JMP && x86.op_count == 1 &&
-                           x86.operands[0].type == X86_OP_MEM &&
-                           x86.operands[0].mem.base == X86_REG_RIP;
+      const Branch branch = branch_of(*instruction, at + offset);
       offset += instruction->size;
-      if (!is_slot) continue;
-      const RemoteAddr slot = at + offset + static_cast<std::uint64_t>(x86.operands[0].mem.disp);
-      const auto goal = memory_.read_as<std::uint64_t>(slot);
+      if (!branch.always_jumps() || !branch.slot) continue;
+      const auto goal = memory_.read_as<std::uint64_t>(*branch.slot);
       if (!goal) return std::nullopt;
       // Until the first call, the slot points back into the stubs; until the loader has relocated
       // it, nowhere.

@@ -30,6 +30,7 @@
 
 #include <fmt/format.h>
 
+#include "symbols/code/arch/branches.h"
 #include "symbols/code/disassembler.h"
 
 namespace heapattach::trace {
@@ -76,8 +77,9 @@ class FunctionReader {
     constexpr int kMostJumps = 4;
     for (int jumps = 0; jumps < kMostJumps; ++jumps) {
       const cs_insn* const first = decode(at);
-      const auto goal = first == nullptr ? std::nullopt : goal_of(*first, at);
-      if (first == nullptr || first->id != X86_INS_JMP || !goal) break;
+      const Branch branch = first == nullptr ? Branch() : branch_of(*first, at);
+      const auto goal = branch.always_jumps() ? goal_of(branch) : std::nullopt;
+      if (!goal) break;
       at = *goal;
     }
     return at;
@@ -105,16 +107,9 @@ class FunctionReader {
   }
 
   // The destination of a jump or call, which may go through one of the linker's slots.
-  [[nodiscard]] std::optional<RemoteAddr> goal_of(const cs_insn& branch, RemoteAddr at) const {
-    const cs_x86& x86 = branch.detail->x86;
-    if (x86.op_count != 1) return std::nullopt;
-    const cs_x86_op& operand = x86.operands[0];
-    if (operand.type == X86_OP_IMM) return RemoteAddr{static_cast<std::uint64_t>(operand.imm)};
-    const bool is_slot = operand.type == X86_OP_MEM && operand.mem.base == X86_REG_RIP &&
-                         operand.mem.index == X86_REG_INVALID;
-    if (!is_slot) return std::nullopt;
-    const RemoteAddr slot = at + branch.size + static_cast<std::uint64_t>(operand.mem.disp);
-    const auto goal = memory_.read_as<std::uint64_t>(slot);
+  [[nodiscard]] std::optional<RemoteAddr> goal_of(const Branch& branch) const {
+    if (!branch.slot) return branch.to;
+    const auto goal = memory_.read_as<std::uint64_t>(*branch.slot);
     return goal ? std::optional(RemoteAddr{*goal}) : std::nullopt;
   }
 
@@ -128,13 +123,12 @@ class FunctionReader {
       if (instruction == nullptr || at - reached.at > kMostCode) return false;
       const RemoteAddr after = at + instruction->size;
       reached.end = std::max(reached.end, after);
-      const bool is_call = instruction->id == X86_INS_CALL;
-      const bool is_jump = !is_call && is_in_group(*instruction, CS_GRP_JUMP);
-      const auto goal = is_call || is_jump ? goal_of(*instruction, at) : std::nullopt;
+      const Branch branch = branch_of(*instruction, at);
+      const auto goal = goal_of(branch);
       const bool is_inside = goal && *goal - reached.at <= kMostCode && !is_entry(*goal);
-      if (is_jump && is_inside) next.push_back(*goal);
-      if (goal && (is_call || !is_inside)) reached.calls.push_back(follow(*goal));
-      if (instruction->id == X86_INS_JMP || ends(*instruction)) return true;
+      if (branch.is_jump && is_inside) next.push_back(*goal);
+      if (goal && (branch.is_call || !is_inside)) reached.calls.push_back(follow(*goal));
+      if (branch.ends) return true;
       at = after;
     }
     return true;
@@ -143,15 +137,6 @@ class FunctionReader {
   [[nodiscard]] bool is_entry(RemoteAddr at) const {
     const auto symbol = library_.symbol_at(at);
     return symbol && symbol->is_function && symbol->address == at;
-  }
-  static bool is_in_group(const cs_insn& instruction, std::uint8_t group) {
-    const auto* const groups = instruction.detail->groups;
-    return std::find(groups, groups + instruction.detail->groups_count, group) !=
-           groups + instruction.detail->groups_count;
-  }
-  static bool ends(const cs_insn& instruction) {
-    return is_in_group(instruction, CS_GRP_RET) || instruction.id == X86_INS_HLT ||
-           instruction.id == X86_INS_UD2;
   }
 
   const Module& library_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "attach/arch/addresses.h"
+#include "inject/trace/arch/recorded_registers.h"
 #include "inject/trace/blob.h"
 #include "report/stacks/crystal_library.h"
 #include "symbols/unwind/stacks.h"
@@ -60,9 +61,7 @@ std::chrono::milliseconds time_until(Clock::time_point until) {
 }
 
 std::uint64_t key_of(const Ring::Entry& entry) {
-  const RingRecord& record = entry.record;
-  const std::uint64_t registers[] = {record.rip, record.rsp, record.rbp, record.rbx,
-                                     record.r12, record.r13, record.r14, record.r15};
+  const auto registers = recorded_registers(entry.record);
   const auto as_text = [](std::span<const std::byte> bytes) {
     return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   };
@@ -72,18 +71,11 @@ std::uint64_t key_of(const Ring::Entry& entry) {
 }
 
 unwind::StackSample sample_of(const Ring::Entry& entry) {
-  constexpr std::size_t kRbx = 3;
-  constexpr std::size_t kR12 = 12;
-  const RingRecord& record = entry.record;
   unwind::StackSample sample;
-  sample.registers.set(kRbx, record.rbx);
-  sample.registers.set_frame_pointer(record.rbp);
-  sample.registers.set_sp(record.rsp);
-  sample.registers.set(kR12, record.r12);
-  sample.registers.set(kR12 + 1, record.r13);
-  sample.registers.set(kR12 + 2, record.r14);
-  sample.registers.set(kR12 + 3, record.r15);
-  sample.registers.set_pc(record.rip);
+  const auto registers = recorded_registers(entry.record);
+  for (std::size_t i = 0; i < registers.size(); ++i) {
+    sample.registers.set(kRecordedNumbers[i], registers[i]);
+  }
   sample.stack.assign(entry.stack.begin(), entry.stack.end());
   return sample;
 }
@@ -101,7 +93,7 @@ bool is_possible(const RingRecord& record) {
   if (!is_address(record.address) || record.address % kAlignment != 0) return false;
   return record.what != kRecordAllocated ||
          (record.size < kUsualAddressEnd && record.hook < kAllocationHooks &&
-          is_address(record.rsp));
+          is_address(recorded_stack_pointer(record)));
 }
 
 bool is_collector(std::string_view function) {
@@ -245,7 +237,7 @@ void Recording::take(Ring::Entry entry) {
     if (is_kept) watched = type_watch_->add(record);
     if (!is_kept) type_watch_->end(record.address);
   }
-  unsettled_.push_back({event, is_kept ? record.rsp : 0, watched});
+  unsettled_.push_back({event, is_kept ? recorded_stack_pointer(record) : 0, watched});
 }
 
 bool Recording::is_unknown_end(const RingRecord& record) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "symbols/boehm/arch/thread_ids.h"
 #include "symbols/boehm/thread_forms.h"
 
 // Finds each thread's record and reads it. Its first words are described in thread_forms.cpp. Free
@@ -88,23 +89,6 @@ struct Candidate {
   std::optional<RemoteAddr> object;  // that contains it; otherwise it is in the collector's data
 };
 
-// On aarch64, a thread's pthread_t is the address of glibc's struct pthread, which ends at the
-// thread pointer. It has the thread's number after a header of 192 bytes and two links. The result
-// is 0 if no thread shows how long it is.
-std::uint64_t bytes_of_pthread(const Capture& capture, std::span<const FrozenThread> threads) {
-  constexpr std::uint64_t kNumberAt = 192 + 16;
-  constexpr std::uint64_t kLongest = 4096;
-  for (const FrozenThread& thread : threads) {
-    if (!thread.registers) continue;
-    for (std::uint64_t bytes = kNumberAt + 16; bytes <= kLongest; bytes += 16) {
-      const RemoteAddr at = thread.registers->thread_pointer - bytes + kNumberAt;
-      const auto number = capture.read_as<std::int32_t>(at);
-      if (number && *number == thread.tid) return bytes;
-    }
-  }
-  return 0;
-}
-
 class CandidateFinder {
  public:
   CandidateFinder(const heap::Heap& heap,
@@ -114,7 +98,7 @@ class CandidateFinder {
       : heap_(heap),
         capture_(capture),
         threads_(threads),
-        id_below_(machine == EM_AARCH64 ? bytes_of_pthread(capture, threads) : 0) {}
+        id_below_(id_below_pointer(machine, capture, threads)) {}
 
   std::vector<Candidate> find(std::span<const Range> collector_data) {
     for (const Range& range : collector_data) {

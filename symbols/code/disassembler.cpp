@@ -1,25 +1,12 @@
 #include "symbols/code/disassembler.h"
 
 #include <algorithm>
-#include <array>
 #include <new>
 
 #include "attach/arch/processors.h"
+#include "symbols/code/arch/decoders.h"
 
 namespace heapattach {
-
-namespace {
-
-// Capstone's names of a processor.
-struct Decoder {
-  std::uint16_t machine;
-  cs_arch family;
-  cs_mode mode;
-};
-constexpr std::array kDecoders{Decoder{EM_X86_64, CS_ARCH_X86, CS_MODE_64},
-                               Decoder{EM_AARCH64, CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN}};
-
-}  // namespace
 
 Disassembler::Handle::~Handle() {
   if (value != 0) cs_close(&value);

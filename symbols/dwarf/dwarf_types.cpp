@@ -176,13 +176,15 @@ TypeModel read_types_of(const Fd& file,
 
 // Only in the directories where a system keeps them: a program's own libutil.so is a different one.
 bool is_of_c_library(std::string_view path) {
-  static constexpr std::array<std::string_view, 16> kNames = {
-      "ld-linux-x86-64", "ld",       "libc",         "libm",           "libmvec",  "libpthread",
-      "libdl",           "librt",    "libresolv",    "libutil",        "libcrypt", "libanl",
-      "libnsl",          "libgcc_s", "libthread_db", "libBrokenLocale"};
+  static constexpr std::array<std::string_view, 15> kNames = {
+      "ld",     "libc",   "libm",      "libmvec",      "libpthread",
+      "libdl",  "librt",  "libresolv", "libutil",      "libcrypt",
+      "libanl", "libnsl", "libgcc_s",  "libthread_db", "libBrokenLocale"};
   if (!path.starts_with("/lib") && !path.starts_with("/usr/lib")) return false;
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  if (name.starts_with("libnss_") || name.starts_with("ld-musl-")) return true;
+  for (const std::string_view begin : {"libnss_", "ld-musl-", "ld-linux-"}) {
+    if (name.starts_with(begin)) return true;
+  }
   // "libc.so.6", "libc-2.31.so"
   const std::string_view plain = name.substr(0, name.find(".so"));
   const std::size_t version = plain.find("-2.");

@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "attach/arch/thread_data.h"
 #include "symbols/elf/machine.h"
 
 // Offsets are those of the ABI of x86-64 and of other 64-bit machines: FILE and its list are part
@@ -152,19 +153,18 @@ class Finder {
     return true;
   }
 
-  // At a thread pointer are the pointer itself (not on aarch64), and the address of a vector with
-  // an entry for each module. The vector begins with its length, one entry before the address.
+  // At a thread pointer are the pointer itself (on some processors), and the address of a vector
+  // with an entry for each module. The vector begins with its length, one entry before the address.
   void find_thread_data() {
     constexpr std::uint64_t kEntry = 16;
-    constexpr std::uint64_t kSelf = 16;
-    const bool is_aarch64 = machine_of(copied_.modules) == EM_AARCH64;
+    const ThreadData data_at = thread_data(machine_of(copied_.modules));
     for (const FrozenThread& thread : copied_.threads) {
       if (!thread.registers) continue;
       const std::uint64_t self = thread.registers->thread_pointer.value;
-      const bool has_self = !is_aarch64;
-      const bool is_self = word(self) == self && word(self + kSelf) == self;
-      if (self == 0 || (has_self && !is_self)) continue;
-      const std::uint64_t vector = word_or_zero(has_self ? self + kWord : self);
+      const bool is_self =
+          !data_at.self_at || (word(self) == self && word(self + *data_at.self_at) == self);
+      if (self == 0 || !is_self) continue;
+      const std::uint64_t vector = word_or_zero(self + data_at.vector_at);
       const auto ref = vector < kEntry ? std::nullopt : chunk_at(vector - kEntry);
       const std::uint64_t length = word_or_zero(vector - kEntry);
       if (!ref || length > bytes_of(*ref) / kEntry || (length + 2) * kEntry > bytes_of(*ref)) {

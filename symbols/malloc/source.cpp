@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "attach/arch/thread_data.h"
 #include "symbols/elf/machine.h"
 #include "symbols/heap/by_hand.h"
 #include "symbols/heap/ranges.h"
@@ -33,12 +34,10 @@ std::vector<Range> places_for_chunks(const MemoryMap& map, std::span<const Range
   return places;
 }
 
-// The places below which threads have the C library's thread-local variables: on x86-64, their
-// thread pointers. On aarch64, the variables are above the thread pointers.
+// The places below which threads have the C library's thread-local variables.
 std::vector<RemoteAddr> thread_pointers(std::span<const FrozenThread> threads,
                                         std::uint16_t machine) {
-  constexpr std::uint64_t kUsualBytes = 0x4000;
-  const std::uint64_t above = machine == EM_AARCH64 ? kUsualBytes : 0;
+  const std::uint64_t above = thread_data(machine).variables_end;
   std::vector<RemoteAddr> pointers;
   for (const FrozenThread& thread : threads) {
     if (thread.registers) pointers.push_back(thread.registers->thread_pointer + above);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attach/arch/addresses.h"
+#include "attach/arch/thread_data.h"
 #include "symbols/boehm/accessors.h"
 #include "symbols/boehm/arch/code_uses.h"
 #include "symbols/code/disassembler.h"
@@ -19,7 +20,6 @@ constexpr std::uint64_t kMostThreads = 1 << 16;
 constexpr std::uint64_t kMostChunks = 1 << 16;
 constexpr std::uint64_t kMostHandles = 1024;  // in a chunk
 constexpr std::uint64_t kInfoBytes = 0x800;   // of a thread's information, where handles may be
-constexpr std::uint64_t kSelf = 0x10;         // in glibc's own data of a thread: its address
 constexpr std::uint64_t kFirstHandle = 0x18;  // in a chunk, which begins with a count and two links
 constexpr std::uint64_t kWholeWords = ~std::uint64_t{7};
 constexpr std::uint64_t kLinkTags = 3;
@@ -59,7 +59,7 @@ class Reader {
     for (std::uint64_t at = word(variable.value) & ~kLinkTags; at != 0;
          at = word(at) & ~kLinkTags) {
       const std::uint64_t thread = word(at + 8);
-      const bool is_thread = thread != 0 && word(thread + kSelf) == thread;
+      const bool is_thread = thread != 0 && word(thread + kThreadSelfAt) == thread;
       if (!is_thread || infos.size() == kMostThreads) return std::nullopt;
       infos.push_back(at);
     }

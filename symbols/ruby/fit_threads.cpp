@@ -159,7 +159,7 @@ class ThreadFitter {
     return false;
   }
 
-  // A lock of the C library precedes the Mutex. It has 40 bytes, or 48 in glibc on aarch64.
+  // A lock of the C library precedes the Mutex. Its size depends on the processor: 40 or 48 bytes.
   [[nodiscard]] std::uint64_t place_of_mutex(std::uint64_t arrays) const {
     constexpr std::uint64_t kBehind = 72;
     const auto may_be = [&](std::uint64_t at) {

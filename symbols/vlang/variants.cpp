@@ -12,6 +12,7 @@
 
 #include "symbols/code/disassembler.h"
 #include "symbols/elf/machine.h"
+#include "symbols/vlang/arch/number_set.h"
 #include "symbols/vlang/types.h"
 
 namespace heapattach::vlang {
@@ -27,21 +28,10 @@ using types::TypeRef;
 constexpr std::string_view kStruct = "struct ";
 constexpr std::int64_t kMostNumbers = std::int64_t{1} << 31;
 
-// Whether the instruction gives its constant to the number of a result: stores it, combines it with
-// the rest of the word, or returns it in the second register. Other registers are for arguments.
-bool sets_number(const cs_insn& instruction) {
-  const cs_x86& x86 = instruction.detail->x86;
-  if (x86.op_count != 2 || x86.operands[1].type != X86_OP_IMM) return false;
-  const cs_x86_op& to = x86.operands[0];
-  if (instruction.id == X86_INS_OR) return to.type == X86_OP_REG && to.size == 8;
-  if (instruction.id != X86_INS_MOV) return false;
-  return to.type == X86_OP_REG ? to.reg == X86_REG_EDX : to.type == X86_OP_MEM && to.size == 4;
-}
-
 // The only number that the function gives to a result; nothing if there are several.
 std::optional<std::int64_t> number_in(const Module& module, const Symbol& function) {
   constexpr std::uint64_t kLongest = 512;
-  if (module.machine() != EM_X86_64 || function.bytes > kLongest) return std::nullopt;
+  if (function.bytes > kLongest) return std::nullopt;
   const auto disassembler = Disassembler::open(module.machine());
   if (!disassembler) return std::nullopt;
   auto code = module.file_bytes(function.address);
@@ -51,7 +41,7 @@ std::optional<std::int64_t> number_in(const Module& module, const Symbol& functi
   while (!code.empty()) {
     const cs_insn* const instruction = disassembler->decode(code, at);
     if (instruction == nullptr) return std::nullopt;
-    if (sets_number(*instruction)) numbers.insert(instruction->detail->x86.operands[1].imm);
+    if (const auto number = number_set(module.machine(), *instruction)) numbers.insert(*number);
     at = at + instruction->size;
     code = code.subspan(instruction->size);
   }

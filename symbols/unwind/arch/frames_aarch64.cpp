@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "attach/base/word.h"
 #include "symbols/code/arch/instructions_aarch64.h"
 #include "symbols/unwind/arch/aarch64.h"
 
@@ -62,6 +63,32 @@ bool is_signal_return(const Module& module, RemoteAddr pc) {
   const auto code = module.file_bytes(pc);
   return code.size() >= kSignalReturn.size() &&
          std::equal(kSignalReturn.begin(), kSignalReturn.end(), code.begin());
+}
+
+// The word is the second one of a handler's frame. The first one is the address of a frame that the
+// kernel has made above its data, with the interrupted x29 and x30. That tells where its data are,
+// which begin in one of many places below: they have the same two words.
+std::optional<Interrupted> interrupted(const MemoryReader& memory,
+                                       RemoteAddr place,
+                                       const Range& stack) {
+  constexpr std::uint64_t kFrame = 29 * kWordBytes;
+  constexpr std::uint64_t kStackPointerAt = 31 * kWordBytes;
+  constexpr std::uint64_t kAligned = 16;
+  const auto word = [&](RemoteAddr at) {
+    const auto read = memory.read_as<std::uint64_t>(at);
+    return read ? *read : 0;
+  };
+  const RemoteAddr made{word(place - kWordBytes)};
+  if (made <= place || !stack.contains(made) || made - place > kMostSignalStack) return {};
+  const std::uint64_t frame = word(made);
+  const std::uint64_t link = word(made + kWordBytes);
+  RemoteAddr data{(place.value + kAligned - 1) & ~(kAligned - 1)};
+  for (; data < made; data = data + kAligned) {
+    const RemoteAddr saved = data + kSavedAt;
+    const bool is_it = word(saved + kFrame) == frame && word(saved + kFrame + kWordBytes) == link;
+    if (is_it) return Interrupted{.stack_pointer = word(saved + kStackPointerAt), .saved = data};
+  }
+  return {};
 }
 
 void take_general(const Registers& registers, MachineState& state) {

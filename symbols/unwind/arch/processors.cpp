@@ -4,6 +4,7 @@
 
 #include <elf.h>
 
+#include "attach/arch/red_zone.h"
 #include "symbols/unwind/arch/aarch64.h"
 #include "symbols/unwind/arch/fiber_frame.h"
 #include "symbols/unwind/arch/signal_return.h"
@@ -39,6 +40,8 @@ struct Processor {
   decltype(&x86_64::call_before) call_before;
   decltype(&x86_64::begins_with_frame) begins_with_frame;
   decltype(&x86_64::is_signal_return) is_signal_return;
+  std::span<const std::byte> signal_return;
+  decltype(&x86_64::interrupted) interrupted;
   decltype(&x86_64::is_word_of_stub) is_word_of_stub;
   decltype(&x86_64::stub_bytes) stub_bytes;
   decltype(&x86_64::stub_target) stub_target;
@@ -55,6 +58,8 @@ constexpr std::array kProcessors{
               &x86_64::call_before,
               &x86_64::begins_with_frame,
               &x86_64::is_signal_return,
+              kSignalReturn,
+              &x86_64::interrupted,
               &x86_64::is_word_of_stub,
               &x86_64::stub_bytes,
               &x86_64::stub_target},
@@ -68,6 +73,8 @@ constexpr std::array kProcessors{
               &aarch64::call_before,
               &aarch64::begins_with_frame,
               &aarch64::is_signal_return,
+              aarch64::kSignalReturn,
+              &aarch64::interrupted,
               &aarch64::is_word_of_stub,
               &aarch64::stub_bytes,
               &aarch64::stub_target},
@@ -146,6 +153,23 @@ bool begins_with_frame(const Module& module, RemoteAddr start) {
 bool is_signal_return(const Module& module, RemoteAddr pc) {
   const Processor* const own = processor(module);
   return own != nullptr && own->is_signal_return(module, pc);
+}
+
+std::optional<Interrupted> interrupted_at(const MemoryReader& memory,
+                                          RemoteAddr code,
+                                          RemoteAddr place,
+                                          const Range& stack) {
+  for (const Processor& one : kProcessors) {
+    std::array<std::byte, kSignalReturn.size()> bytes{};
+    const auto there = std::span(bytes).first(one.signal_return.size());
+    const bool is_it = memory.read(code, there).has_value() &&
+                       std::equal(there.begin(), there.end(), one.signal_return.begin());
+    if (!is_it) continue;
+    auto found = one.interrupted(memory, place, stack);
+    if (found) found->bytes_below = red_zone_bytes(one.numbers->machine);
+    return found;
+  }
+  return std::nullopt;
 }
 
 // Mono on another processor was not tried.

@@ -3,8 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "attach/memory/memory_reader.h"
 #include "symbols/elf/module.h"
 
 // The kernel's data on the stack of a signal handler, and the code that the handler returns to. The
@@ -30,6 +32,19 @@ struct SignalFrame {
   std::span<const std::size_t> registers;  // the DWARF numbers of the words there
 };
 [[nodiscard]] SignalFrame signal_frame(std::uint16_t machine);
+
+// What a signal has interrupted, according to the kernel's data on the stack of its handler.
+struct Interrupted {
+  std::uint64_t stack_pointer = 0;
+  RemoteAddr saved;               // where these data are
+  std::uint64_t bytes_below = 0;  // that the code may use below the stack pointer
+};
+// `place` on a stack has the address of code. Nothing if no handler returns to that code.
+[[nodiscard]] std::optional<Interrupted> interrupted_at(const MemoryReader& memory,
+                                                        RemoteAddr code,
+                                                        RemoteAddr place,
+                                                        const Range& stack);
+inline constexpr std::uint64_t kMostSignalStack = 64 << 10;  // stacks for handlers are small
 
 // The name of such a frame.
 inline constexpr const char* kSignalHandlerCalled = "<signal handler called>";

@@ -7,6 +7,7 @@
 #include "symbols/unwind/arch/machine_state.h"
 #include "symbols/unwind/arch/prologues.h"
 #include "symbols/unwind/arch/return_addresses.h"
+#include "symbols/unwind/arch/signal_return.h"
 #include "symbols/unwind/arch/stubs.h"
 
 // The functions of this folder, for the code of x86-64.
@@ -29,6 +30,10 @@ std::vector<PushedRegister> pushed_at_start(const Module& module, RemoteAddr sta
 std::optional<CallBefore> call_before(const Module& module, RemoteAddr at);
 bool begins_with_frame(const Module& module, RemoteAddr start);
 bool is_signal_return(const Module& module, RemoteAddr pc);
+// `place` has the address of kSignalReturn.
+std::optional<Interrupted> interrupted(const MemoryReader& memory,
+                                       RemoteAddr place,
+                                       const Range& stack);
 void take_general(const Registers& registers, MachineState& state);
 bool is_word_of_stub(std::uint64_t type);
 std::uint64_t stub_bytes(std::string_view section, std::uint64_t entry_bytes);
