@@ -64,34 +64,38 @@ inline constexpr std::array kStatusTexts{
 // The subject of an error: the same errno means different things for the target and for a file.
 enum class Stage { Target, Output };
 
-// The status for each kind of error, in each stage.
+// The statuses for a kind of error, in each stage. A kind that is missing here is an error in every
+// build.
 struct StatusOfKind {
-  ErrorKind kind;
-  ExitStatus target;
-  ExitStatus output;
+  ExitStatus target = ExitStatus::Failed;
+  ExitStatus output = ExitStatus::Output;
 };
-inline constexpr std::array kStatusOfKind{
-    StatusOfKind{ErrorKind::Gone, ExitStatus::Gone, ExitStatus::Output},
-    StatusOfKind{ErrorKind::Denied, ExitStatus::Denied, ExitStatus::Output},
-    StatusOfKind{ErrorKind::Traced, ExitStatus::Traced, ExitStatus::Output},
-    StatusOfKind{ErrorKind::Fault, ExitStatus::Failed, ExitStatus::Output},
-    StatusOfKind{ErrorKind::Timeout, ExitStatus::Timeout, ExitStatus::Timeout},
-    StatusOfKind{ErrorKind::Interrupted, ExitStatus::Interrupted, ExitStatus::Interrupted},
-    StatusOfKind{ErrorKind::Malformed, ExitStatus::Failed, ExitStatus::Output},
-    StatusOfKind{ErrorKind::Unsupported, ExitStatus::NoHeap, ExitStatus::Output},
-    StatusOfKind{ErrorKind::Impossible, ExitStatus::Failed, ExitStatus::Output},
-    StatusOfKind{ErrorKind::Usage, ExitStatus::Usage, ExitStatus::Usage},
-    StatusOfKind{ErrorKind::Os, ExitStatus::Failed, ExitStatus::Output},
-};
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+[[nodiscard]] constexpr StatusOfKind status_of_kind(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::Gone: return {.target = ExitStatus::Gone};
+    case ErrorKind::Denied: return {.target = ExitStatus::Denied};
+    case ErrorKind::Traced: return {.target = ExitStatus::Traced};
+    case ErrorKind::Unsupported: return {.target = ExitStatus::NoHeap};
+    case ErrorKind::Timeout: return {ExitStatus::Timeout, ExitStatus::Timeout};
+    case ErrorKind::Interrupted: return {ExitStatus::Interrupted, ExitStatus::Interrupted};
+    case ErrorKind::Usage: return {ExitStatus::Usage, ExitStatus::Usage};
+    case ErrorKind::Fault:
+    case ErrorKind::Malformed:
+    case ErrorKind::Impossible:
+    case ErrorKind::Os: break;
+  }
+  return {};
+}
+#pragma GCC diagnostic pop
 
 // The status for an error. `signal` is the signal that interrupted us, if any.
 [[nodiscard]] constexpr ExitStatus exit_status_of(ErrorKind kind, Stage stage, int signal = 0) {
   constexpr int kSigTerm = 15;
   if (kind == ErrorKind::Interrupted && signal == kSigTerm) return ExitStatus::Terminated;
-  for (const StatusOfKind& row : kStatusOfKind) {
-    if (row.kind == kind) return stage == Stage::Target ? row.target : row.output;
-  }
-  return ExitStatus::Failed;
+  const StatusOfKind status = status_of_kind(kind);
+  return stage == Stage::Target ? status.target : status.output;
 }
 
 }  // namespace heapattach
