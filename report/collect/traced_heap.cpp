@@ -18,7 +18,8 @@ Result<std::unique_ptr<const heap::JoinedBlocks>> join_heaps(const Target& targe
                                                              const HeldHeap& held) {
   std::vector<heap::Part> parts;
   for (std::size_t i = 0; i < target.heaps.size(); ++i) {
-    parts.push_back({&target.heaps[i]->kind(), &held.heaps[i].index});
+    const heap::Source& one = *target.heaps[i];
+    parts.push_back({&one.kind(), &held.heaps[i].index, one.shape().sizes});
   }
   return std::make_unique<const heap::JoinedBlocks>(HA_TRY(heap::join_blocks(parts)));
 }

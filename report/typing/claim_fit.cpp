@@ -2,33 +2,27 @@
 
 #include <algorithm>
 
-#include "symbols/boehm/size_classes.h"
-
 namespace heapattach::snapshot {
 
 namespace {
 
 constexpr std::uint64_t kGranule = 16;
 
-// Fits one instance by itself. The collector adds a byte and rounds up to 16, or uses a larger slot
-// (size_classes.h). malloc adds eight bytes, rounds up to 16, and leaves at least 24.
-Fit fit_instance(const Claim& claim, std::uint64_t object_bytes, bool is_chunk) {
+// Fits one instance by itself.
+Fit fit_instance(const Claim& claim, std::uint64_t object_bytes, const heap::SlotSizes& sizes) {
   const std::uint64_t n = claim.bytes;
-  const std::uint64_t smallest = is_chunk ? kGranule + kGranule / 2 : kGranule;
   if (object_bytes < n) return {};
   if (object_bytes - n <= kGranule && n >= kGranule / 2) return {Rank::Exact, claim.one};
   // A small structure by itself takes the smallest slot. An array could fit there too, but a
   // pointer to a structure usually means one.
-  if (object_bytes <= smallest && claim.one != claim.many) return {Rank::Loose, claim.one};
+  if (object_bytes <= sizes.smallest && claim.one != claim.many) return {Rank::Loose, claim.one};
   if (claim.has_tail) return {Rank::Loose, claim.one};
-  // Several instances need the collector's byte, too: two of 40 bytes do not fit in 80.
-  const bool has_room = is_chunk ? object_bytes >= 2 * n : object_bytes > 2 * n;
-  if (object_bytes / 2 >= n && has_room && claim.many != kNoRow) {
+  // Several instances need the spare bytes, too: two of 40 bytes do not fit in a collector's 80.
+  const bool has_room = object_bytes / 2 >= n && object_bytes >= 2 * n + sizes.spare;
+  if (has_room && claim.many != kNoRow) {
     return {Rank::Several, claim.many};
   }
-  const bool is_possible = is_chunk ? object_bytes - n <= 2 * kGranule + n / 4
-                                    : boehm::may_hold_request(object_bytes, n);
-  return is_possible ? Fit{Rank::Loose, claim.one} : Fit{};
+  return sizes.may_hold(object_bytes, n) ? Fit{Rank::Loose, claim.one} : Fit{};
 }
 
 // The object has a header, and room for the element that the pointer points to.
@@ -46,12 +40,13 @@ Fit fit_inside(const Claim& claim, std::uint64_t object_bytes, std::uint64_t ins
   return {Rank::Inside, claim.many};
 }
 
-Fit fit_size(const Claim& claim, const heap::Block& block, std::uint64_t inside) {
-  const std::uint64_t object_bytes = block.object_bytes;
+Fit fit_size(const Claim& claim,
+             std::uint64_t object_bytes,
+             const heap::SlotSizes& sizes,
+             std::uint64_t inside) {
   if (inside != 0) return fit_inside(claim, object_bytes, inside);
   switch (claim.how) {
-    case Claim::How::Instance:
-      return fit_instance(claim, object_bytes, (block.flags & heap::kChunk) != 0);
+    case Claim::How::Instance: return fit_instance(claim, object_bytes, sizes);
     case Claim::How::Elements:
       return claim.bytes > object_bytes ? Fit{} : Fit{Rank::Elements, claim.one};
     case Claim::How::Start: return {Rank::Name, claim.one};
@@ -75,8 +70,12 @@ Fit or_subtype(const Fit& found,
 
 }  // namespace
 
-Fit fit(const Claim& claim, const heap::Block& block, std::uint64_t inside, const TypeRows& rows) {
-  Fit found = fit_size(claim, block, inside);
+Fit fit(const Claim& claim,
+        const heap::Block& block,
+        const heap::SlotSizes& sizes,
+        std::uint64_t inside,
+        const TypeRows& rows) {
+  Fit found = fit_size(claim, block.object_bytes, sizes, inside);
   if (inside == 0 && claim.how == Claim::How::Instance) {
     found = or_subtype(found, claim, block.object_bytes, rows);
   }

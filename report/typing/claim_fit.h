@@ -18,8 +18,10 @@ struct Fit {
 };
 
 // How well `claim` fits an object of `block`, if the pointer points `inside` bytes after its start.
+// `sizes` are those of the block's heap.
 [[nodiscard]] Fit fit(const Claim& claim,
                       const heap::Block& block,
+                      const heap::SlotSizes& sizes,
                       std::uint64_t inside,
                       const TypeRows& rows);
 

@@ -6,6 +6,7 @@
 #include "report/typing/claim_fit.h"
 #include "report/typing/typing_plan.h"
 #include "symbols/heap/heap.h"
+#include "symbols/heap/joined.h"
 
 namespace heapattach::snapshot {
 
@@ -37,15 +38,15 @@ class FitMemo {
     bool leads = false;     // objects of that row make claims about other objects
   };
 
-  // Borrows both.
-  FitMemo(const TypeRows& rows, const TypingPlan& plan) : rows_(rows), plan_(plan) {}
+  // Borrows all of them.
+  FitMemo(const heap::Heap& heap, const TypeRows& rows, const TypingPlan& plan)
+      : heap_(heap), rows_(rows), plan_(plan) {}
 
   [[nodiscard]] const Entry& of(std::uint32_t claim, const heap::Block& block) {
-    const bool is_chunk = (block.flags & heap::kChunk) != 0;
-    const bool is_large = block.objects == 1 && !is_chunk;
+    const bool is_large = block.objects == 1 && (block.flags & heap::kChunk) == 0;
     if (is_large || block.object_bytes > kMostBytes) return of_large_;
-    const std::uint64_t key = ((std::uint64_t{claim} + 1) << 32) | block.object_bytes << 2 |
-                              static_cast<std::uint64_t>(is_chunk) << 1 |
+    const std::uint64_t key = ((std::uint64_t{claim} + 1) << 32) | block.object_bytes << 4 |
+                              std::uint64_t{block.heap} << 1 |
                               static_cast<std::uint64_t>(block.is_atomic());
     Entry& entry = entries_[(key * kFactor) >> (64 - kBits)];
     if (entry.key != key) entry = work_out(key, claim, block);
@@ -55,13 +56,14 @@ class FitMemo {
  private:
   static constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;
   static constexpr unsigned kBits = 8;
-  static constexpr std::uint64_t kMostBytes = (1U << 30) - 1;
+  static_assert(heap::kMostHeaps <= 8);
+  static constexpr std::uint64_t kMostBytes = (1U << 28) - 1;
 
   [[nodiscard]] Entry work_out(std::uint64_t key,
                                std::uint32_t number,
                                const heap::Block& block) const {
     const Claim& claim = plan_.claim(number);
-    const Fit found = fit(claim, block, 0, rows_);
+    const Fit found = fit(claim, block, heap_.sizes_of(block), 0, rows_);
     if (found.rank == Rank::None) return {key, 0, 0, false, false};
     const bool is_plain =
         !may_be_no_text(claim, found, block, rows_) && !may_be_single(claim, found, block);
@@ -69,6 +71,7 @@ class FitMemo {
             plan_.of_row(found.row).has_claims() && !block.is_atomic()};
   }
 
+  const heap::Heap& heap_;
   const TypeRows& rows_;
   const TypingPlan& plan_;
   std::array<Entry, std::size_t{1} << kBits> entries_{};

@@ -35,7 +35,7 @@ std::uint64_t load_word(std::span<const std::byte> contents, std::uint64_t at) {
 }  // namespace
 
 TypingWorker::TypingWorker(TypingWork& work)
-    : work_(work), fits_(work.rows, work.plan), outbox_(work.regions) {}
+    : work_(work), fits_(work.heap, work.rows, work.plan), outbox_(work.regions) {}
 
 void TypingWorker::run() {
   while (!work_.regions.is_abandoned()) {
@@ -182,7 +182,7 @@ void TypingWorker::settle_slowly(const Place& place) {
   if (TypeCells::rank_of(cell) == Rank::Header) return;
   const Claim& claim = work_.plan.claim(place.claim);
   const heap::Block& block = work_.heap.blocks()[place.ref.block];
-  Fit found = fit(claim, block, place.inside, work_.rows);
+  Fit found = fit(claim, block, work_.heap.sizes_of(block), place.inside, work_.rows);
   if (may_be_single(claim, found, block) && is_zero_from(place.ref, claim.bytes)) {
     found = {Rank::Loose, claim.one};
   }

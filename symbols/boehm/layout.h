@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attach/base/remote_addr.h"
+#include "symbols/boehm/size_classes.h"
 #include "symbols/heap/blocks.h"
 
 namespace heapattach::boehm {
@@ -58,7 +59,8 @@ struct Layout {
   [[nodiscard]] heap::Shape shape() const {
     return {.block_bytes = block_bytes(),
             .granule_bytes = granule_bytes(),
-            .all_interior_pointers = all_interior_pointers};
+            .all_interior_pointers = all_interior_pointers,
+            .sizes = kSlotSizes};
   }
 };
 

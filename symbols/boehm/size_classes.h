@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "symbols/heap/blocks.h"
+
 // The slots that the collector uses for requests of each size (GC_init_size_map and
 // GC_extend_size_map in misc.c and malloc.c, the same from 7.6 to 8.3).
 //
@@ -31,9 +33,11 @@ namespace heapattach::boehm {
 // merged too in some releases, so any slot may be larger by a quarter and 32 bytes.
 [[nodiscard]] constexpr bool may_hold_request(std::uint64_t slot_bytes, std::uint64_t bytes) {
   constexpr std::uint64_t kLargestSlot = 2048;
-  if (slot_bytes < bytes) return false;
-  if (slot_bytes - bytes <= 32 + bytes / 4) return true;
-  return slot_bytes <= kLargestSlot && bytes >= smallest_request(slot_bytes);
+  if (heap::is_slightly_larger(slot_bytes, bytes)) return true;
+  return bytes <= slot_bytes && slot_bytes <= kLargestSlot && bytes >= smallest_request(slot_bytes);
 }
+
+inline constexpr heap::SlotSizes kSlotSizes{
+    .smallest = 16, .spare = 1, .may_hold = may_hold_request};
 
 }  // namespace heapattach::boehm

@@ -61,6 +61,19 @@ struct HeaderTail {
   std::array<std::byte, kBytes> bytes{};  // starts right after the descriptor
 };
 
+// Whether a slot is larger than a request by no more than rounding adds, and merging small sizes.
+[[nodiscard]] constexpr bool is_slightly_larger(std::uint64_t slot_bytes, std::uint64_t bytes) {
+  return slot_bytes >= bytes && slot_bytes - bytes <= 32 + bytes / 4;
+}
+
+// The slots that a heap uses for requests of each size.
+struct SlotSizes {
+  std::uint64_t smallest = 24;  // slot
+  std::uint64_t spare = 0;      // bytes that are added to a request
+  // Whether a slot of this size may have been requested with `bytes`.
+  bool (*may_hold)(std::uint64_t slot_bytes, std::uint64_t bytes) = is_slightly_larger;
+};
+
 // The blocks of a heap.
 struct BlockIndex {
   std::vector<Block> blocks;         // in use, sorted by address, disjoint
@@ -72,6 +85,7 @@ struct BlockIndex {
   std::uint64_t unmapped_bytes = 0;  // of the free bytes, those that were given back to the system
   std::vector<Misfit> misfits;       // the first few; `skipped` counts all
   std::uint64_t skipped = 0;
+  std::vector<SlotSizes> sizes;  // of joined heaps: those of each
 };
 
 // Chunks begin at multiples of this.
@@ -85,6 +99,7 @@ struct Shape {
   // Blocks with kChunk have one object each, and many may share a page. Without this, the flag has
   // no meaning.
   bool shares_pages = false;
+  SlotSizes sizes = {};
 
   [[nodiscard]] bool is_chunk(const Block& block) const {
     return shares_pages && (block.flags & kChunk) != 0;

@@ -136,6 +136,11 @@ class Heap {
     return shape_.is_chunk(index_->blocks[block]);
   }
 
+  // The sizes of the heap that the block belongs to.
+  [[nodiscard]] const SlotSizes& sizes_of(const Block& block) const {
+    return index_->sizes.empty() ? shape_.sizes : index_->sizes[block.heap];
+  }
+
   // The object that starts exactly at `word`.
   [[nodiscard]] std::optional<ObjectRef> object_at(std::uint64_t word) const {
     const auto ref = resolve(word, From::Stack);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/base/check.h"
 #include "symbols/heap/by_hand.h"
 #include "symbols/heap/ranges.h"
 #include "symbols/heap/roots.h"
@@ -197,12 +198,14 @@ std::size_t first_part(std::span<const Part> parts,
 }  // namespace
 
 Result<JoinedBlocks> join_blocks(std::span<const Part> parts) {
+  HA_CHECK(parts.size() <= kMostHeaps);
   JoinedBlocks all;
   all.places.resize(parts.size());
   std::size_t count = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     all.places[i].reserve(parts[i].index->blocks.size());
     count += parts[i].index->blocks.size();
+    all.index.sizes.push_back(parts[i].sizes);
   }
   all.index.blocks.reserve(count);
   RemoteAddr done{0};

@@ -27,11 +27,13 @@ namespace heapattach::heap {
 struct Part {
   const Kind* kind = nullptr;
   const BlockIndex* index = nullptr;
+  SlotSizes sizes = {};
 };
+inline constexpr std::size_t kMostHeaps = 8;
 
 // The blocks of all heaps, each with its heap's number.
 struct JoinedBlocks {
-  BlockIndex index;                                // has only `blocks`
+  BlockIndex index;                                // has only `blocks` and `sizes`
   std::vector<std::vector<std::uint32_t>> places;  // by heap: the new places of its blocks
 };
 

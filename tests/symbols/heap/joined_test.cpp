@@ -3,11 +3,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "symbols/boehm/heap.h"
+#include "symbols/boehm/size_classes.h"
 #include "symbols/boehm/source.h"
 #include "symbols/heap/ranges.h"
 #include "symbols/malloc/source.h"
@@ -19,7 +21,8 @@ namespace {
 
 std::vector<heap::Part> parts_of(const heap::BlockIndex& collector,
                                  const heap::BlockIndex& malloc) {
-  return {{&boehm::kHeapKind, &collector}, {&glibc::kHeapKind, &malloc}};
+  return {{&boehm::kHeapKind, &collector, boehm::kSlotSizes},
+          {&glibc::kHeapKind, &malloc, glibc::kShape.sizes}};
 }
 
 constexpr RemoteAddr kMalloc{0x5666'0000'0000};
@@ -244,6 +247,23 @@ TEST_CASE("malloc's memory is referenced by any address inside it, whatever the 
   CHECK(both.is_reached(chunk));
   CHECK(both.is_reached(next));
   CHECK_FALSE(both.is_reached(node));
+}
+
+TEST_CASE("a slot may hold what its own heap puts into slots of that size") {
+  constexpr std::uint64_t kSlot = 1024;
+  constexpr std::uint64_t kRequest = 744;
+  TwoHeaps both;
+  const RemoteAddr object = both.fake.add_block({.object_bytes = kSlot});
+  const RemoteAddr chunk = both.add_chunk(kSlot + 8);
+  both.join({});
+  for (const auto& [at, may_hold, spare] : {std::tuple(object, true, 1), {chunk, false, 0}}) {
+    const auto ref = both.heap().object_at(at.value);
+    REQUIRE(ref);
+    const heap::Block& block = both.heap().blocks()[ref->block];
+    CHECK(block.object_bytes == kSlot);
+    CHECK(both.heap().sizes_of(block).may_hold(kSlot, kRequest) == may_hold);
+    CHECK(both.heap().sizes_of(block).spare == static_cast<std::uint64_t>(spare));
+  }
 }
 
 TEST_CASE("two heaps that overlap are refused by name") {
