@@ -6,13 +6,14 @@
 #include "symbols/heaps.h"
 #include "symbols/malloc/source.h"
 #include "symbols/musl/source.h"
-#include "symbols/ruby/heap_kind.h"
+#include "symbols/ruby/source.h"
 
 namespace heapattach {
 
 std::span<const heap::Kind* const> heap_kinds() {
-  static constexpr std::array<const heap::Kind*, 5> kKinds{
-      &boehm::kHeapKind, &ruby::kHeapKind, &arena::kHeapKind, &musl::kHeapKind, &glibc::kHeapKind};
+  static constexpr std::array<const heap::Kind*, 6> kKinds{&boehm::kHeapKind, &ruby::kHeapKind,
+                                                           &ruby::kSlotsKind, &arena::kHeapKind,
+                                                           &musl::kHeapKind,  &glibc::kHeapKind};
   return kKinds;
 }
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "report/cli/dumped_heaps.h"
 #include "report/cli/find_processes.h"
 #include "report/cli/reports.h"
 #include "report/cli/text_style.h"
@@ -74,7 +75,7 @@ Result<Answer> run_list(Job& job) {
   const Deadline look{std::min(job.deadline.at, std::chrono::steady_clock::now() + kLongestLook)};
   for (ReadableProcess& process : list.processes) {
     if (look.has_passed()) break;
-    snapshot::look_at_process(look, process);
+    snapshot::look_at_process(dumped_heaps(), look, process);
   }
   Answer answer;
   answer.text = job.options.format->processes(list, style_of(job.options));

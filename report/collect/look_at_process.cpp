@@ -11,10 +11,8 @@
 #include "report/collect/opened.h"
 #include "report/collect/target.h"
 #include "symbols/crystal/allocators.h"
+#include "symbols/heap/object_allocators.h"
 #include "symbols/heaps.h"
-#include "symbols/malloc/object_allocators.h"
-#include "symbols/ruby/heap_kind.h"
-#include "symbols/ruby/interpreter.h"
 #include "symbols/runtimes.h"
 
 namespace heapattach::snapshot {
@@ -26,7 +24,7 @@ std::string runtime_of(const Opened& opened) {
   if (program != nullptr && crystal::has_runtime(*program)) return "crystal";
   const auto strangers = runtimes::find_runtimes(opened.modules, opened.memory);
   if (!strangers.name().empty()) return std::string(strangers.name());
-  if (const auto* const allocator = glibc::find_object_allocator(opened.modules)) {
+  if (const auto* const allocator = heap::find_object_allocator(opened.modules)) {
     return std::string(allocator->name);
   }
   return uses_cxx(opened.modules) ? "c++" : "";
@@ -54,16 +52,19 @@ Result<ReadableProcess> glance_at_process(pid_t pid) {
   return process;
 }
 
-void look_at_process(const Deadline& deadline, ReadableProcess& process) {
+void look_at_process(std::span<const DumpedHeap* const> dumped,
+                     const Deadline& deadline,
+                     ReadableProcess& process) {
   Request request;
   request.pid = process.pid;
   request.deadline = deadline;
   auto opened = Opened::open(request);
   if (!opened) return;
   process.is_known = true;
-  if (ruby::find_interpreter(opened->modules, opened->memory)) {
-    process.runtime = "ruby";
-    process.heaps = {&ruby::kHeapKind};
+  for (const DumpedHeap* const heap : dumped) {
+    if (!heap->is_in(opened->modules, opened->memory)) continue;
+    process.runtime = heap->kind.name;
+    process.heaps = {&heap->kind};
     return;
   }
   process.runtime = runtime_of(*opened);

@@ -11,7 +11,7 @@
 
 #include "attach/memory/resident.h"
 #include "report/model/model.h"
-#include "symbols/malloc/object_allocators.h"
+#include "symbols/heap/object_allocators.h"
 
 // Breaks down the memory of a process by use. Each resident page counts towards one use, so the
 // uses add up to the kernel's own total, RSS.
@@ -58,7 +58,7 @@ struct SeenMemory {
   std::vector<SeenStack> owners = {};  // of the stacks of threads
   std::vector<Range> malloc = {};      // malloc's memory, sorted, disjoint; empty: it was not read
   // The allocator of objects that the process has besides malloc; null: none that is known.
-  const glibc::ObjectAllocator* objects_of = nullptr;
+  const heap::ObjectAllocator* objects_of = nullptr;
 };
 
 // Memory outside the heaps that were read: of a file, of a thread's stack, or anonymous.
@@ -74,7 +74,7 @@ struct MemoryAccount {
   std::size_t fiber_stacks = 0;
   bool has_all_of_malloc = false;
   std::vector<NamedMemory> largest{};  // outside the heaps, the most resident bytes first
-  const glibc::ObjectAllocator* objects_of = nullptr;
+  const heap::ObjectAllocator* objects_of = nullptr;
 
   [[nodiscard]] const MemoryShare& of(MemoryUse use) const {
     return by_use[static_cast<std::size_t>(use)];

@@ -8,8 +8,8 @@
 #include "attach/process/observe.h"
 #include "report/collect/header.h"
 #include "report/collect/opened.h"
+#include "symbols/heap/object_allocators.h"
 #include "symbols/heap/ranges.h"
-#include "symbols/malloc/object_allocators.h"
 
 namespace heapattach::snapshot {
 
@@ -94,7 +94,7 @@ Result<SeenProcess> see_process(const Request& request) {
   if (!opened.process) return Error{ErrorKind::Unsupported, "a core file does not show it"};
   SeenProcess seen;
   seen.memory = HA_TRY(see_memory(*opened.process, {}, {}, running_threads(*opened.process), {}));
-  seen.memory.objects_of = glibc::find_object_allocator(opened.modules);
+  seen.memory.objects_of = heap::find_object_allocator(opened.modules);
   fill_origin(opened, seen.header);
   seen.header.captured = moment_text(std::chrono::system_clock::now());
   return seen;

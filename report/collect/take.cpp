@@ -23,7 +23,7 @@
 #include "report/model/counts.h"
 #include "report/text/human_bytes.h"
 #include "symbols/heap/live_set.h"
-#include "symbols/malloc/object_allocators.h"
+#include "symbols/heap/object_allocators.h"
 #include "symbols/unwind/stacks.h"
 
 namespace heapattach::snapshot {
@@ -160,7 +160,7 @@ void join_references(const JoinSources& sources,
 // Says which parts of the memory are malloc's, and who else has some.
 void describe_memory(const Target& target, HeldHeap& held) {
   SeenMemory& seen = *held.memory;
-  seen.objects_of = glibc::find_object_allocator(target.modules);
+  seen.objects_of = heap::find_object_allocator(target.modules);
   std::vector<Range> memory;
   for (std::size_t i = 0; i < held.heaps.size(); ++i) {
     if (target.heaps[i]->kind().is_collected) continue;
@@ -182,7 +182,7 @@ void warn_of_other_objects(const Target& target,
   std::uint64_t in_heaps = 0;
   for (const Heap& heap : snapshot.heaps) in_heaps += heap.heap_bytes.value_or(0);
   if (in_heaps >= *anonymous / 2) return;
-  if (const auto* const other = glibc::find_object_allocator(target.modules)) {
+  if (const auto* const other = heap::find_object_allocator(target.modules)) {
     options.request.warn(
         fmt::format("warning: {}; this report has only what malloc allocated; try: {}",
                     other->where, other->instead));

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "symbols/malloc/object_allocators.h"
+#include "symbols/heap/object_allocators.h"
 
 namespace heapattach::glibc {
 
@@ -65,7 +65,7 @@ Error explain_missing(const Modules& modules, Error error) {
         fmt::format("; {} has a malloc of its own, which heapattach cannot read", module.name());
     return std::move(error).advise("a build of the program that allocates with glibc's malloc");
   }
-  if (const ObjectAllocator* const other = find_object_allocator(modules)) {
+  if (const auto* const other = heap::find_object_allocator(modules)) {
     error.reason += fmt::format("; {}", other->where);
     return std::move(error).advise(std::string(other->instead));
   }

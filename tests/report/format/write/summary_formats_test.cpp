@@ -114,11 +114,11 @@ TEST_CASE("the first heap is `heap` in JSON, another is named by its kind") {
 
 TEST_CASE("memory outside the heap is named, with the runtime whose objects are there") {
   constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
-  static constexpr glibc::ObjectAllocator kOther{.name = "Other",
-                                                 .file = {},
-                                                 .symbol = {},
-                                                 .where = "Other keeps its objects elsewhere",
-                                                 .instead = "its own profiler"};
+  static constexpr heap::ObjectAllocator kOther{.name = "Other",
+                                                .file = {},
+                                                .symbol = {},
+                                                .where = "Other keeps its objects elsewhere",
+                                                .instead = "its own profiler"};
   SummaryReport report = report_of({});
   report.no_heap = "the process does not use glibc's malloc";
   report.complete = false;

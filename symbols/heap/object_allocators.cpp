@@ -1,4 +1,4 @@
-#include "symbols/malloc/object_allocators.h"
+#include "symbols/heap/object_allocators.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace heapattach::glibc {
+namespace heapattach::heap {
 
 namespace {
 
@@ -150,4 +150,4 @@ const ObjectAllocator* find_object_allocator(const Modules& modules) {
   return program != nullptr ? find_stripped_nim(*program) : nullptr;
 }
 
-}  // namespace heapattach::glibc
+}  // namespace heapattach::heap

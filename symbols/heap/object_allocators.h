@@ -4,7 +4,7 @@
 
 #include "symbols/elf/module.h"
 
-namespace heapattach::glibc {
+namespace heapattach::heap {
 
 // A language runtime or a server that has an allocator of its own for its objects, besides malloc.
 struct ObjectAllocator {
@@ -20,4 +20,4 @@ struct ObjectAllocator {
 // The one that the process has; null if none is known.
 [[nodiscard]] const ObjectAllocator* find_object_allocator(const Modules& modules);
 
-}  // namespace heapattach::glibc
+}  // namespace heapattach::heap
