@@ -7,6 +7,7 @@
 
 #include "attach/base/check.h"
 #include "attach/base/page.h"
+#include "symbols/heap/ranges.h"
 
 namespace heapattach::heap {
 namespace {
@@ -218,14 +219,7 @@ ScannedWords Heap::scanned_words(ObjectRef ref) const {
   words.address = address(ref);
   words.count = bytes.size() / 8;
   rules_->narrow(*this, ref, words);
-  if (!hidden_.empty()) {
-    const auto first = std::partition_point(
-        hidden_.begin(), hidden_.end(), [&](const Range& r) { return r.end() <= words.address; });
-    const RemoteAddr end = words.address + words.count * 8;
-    const auto last =
-        std::find_if(first, hidden_.end(), [&](const Range& r) { return r.start >= end; });
-    words.hidden = {first, last};
-  }
+  words.hidden = overlapping(hidden_, {words.address, words.count * 8});
   return words;
 }
 

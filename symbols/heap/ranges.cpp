@@ -20,16 +20,17 @@ std::vector<Range> joined(std::vector<Range> ranges) {
   return ranges;
 }
 
+std::span<const Range> overlapping(std::span<const Range> ranges, const Range& memory) {
+  const auto first = std::partition_point(
+      ranges.begin(), ranges.end(), [&](const Range& one) { return one.end() <= memory.start; });
+  const auto last = std::find_if(first, ranges.end(),
+                                 [&](const Range& one) { return one.start >= memory.end(); });
+  return {first, last};
+}
+
 std::vector<Range> without(Range range, std::span<const Range> holes) {
   std::vector<Range> parts;
-  RemoteAddr from = range.start;
-  auto hole = std::partition_point(holes.begin(), holes.end(),
-                                   [&](const Range& one) { return one.end() <= from; });
-  for (; hole != holes.end() && hole->start < range.end(); ++hole) {
-    if (hole->start > from) parts.push_back({from, hole->start - from});
-    from = hole->end();
-  }
-  if (from < range.end()) parts.push_back({from, range.end() - from});
+  for_each_outside(range, holes, [&](const Range& part) { parts.push_back(part); });
   return parts;
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "attach/base/team.h"
+#include "symbols/heap/ranges.h"
 
 namespace heapattach::heap {
 
@@ -174,18 +175,10 @@ class SecondLook {
   void search_object(const Search& search, ObjectRef ref, std::vector<OddReference>& found) const {
     const auto contents = seen_.heap.contents(ref);
     const RemoteAddr address = seen_.heap.address(ref);
-    const std::span<const Range> hidden = seen_.heap.hidden();
-    const auto first = std::partition_point(
-        hidden.begin(), hidden.end(), [&](const Range& range) { return range.end() <= address; });
-    std::size_t at = 0;
-    for (auto range = first; range != hidden.end() && range->start < address + contents.size();
-         ++range) {
-      const std::size_t begin =
-          range->start < address ? 0 : static_cast<std::size_t>(range->start - address);
-      if (begin > at) search.search(contents.subspan(at, begin - at), address + at, found);
-      at = std::min<std::size_t>(static_cast<std::size_t>(range->end() - address), contents.size());
-    }
-    search.search(contents.subspan(at), address + at, found);
+    for_each_outside({address, contents.size()}, seen_.heap.hidden(), [&](const Range& part) {
+      const auto begin = static_cast<std::size_t>(part.start - address);
+      search.search(contents.subspan(begin, part.bytes), part.start, found);
+    });
   }
 
   const SeenAlive& seen_;

@@ -53,13 +53,21 @@ std::vector<std::uint64_t> objects_of_fields(const RubyPieces& pieces) {
   return found;
 }
 
+// The records in order of their addresses, moved out of the pieces.
+template <class Record>
+std::vector<Record> take_all(RubyPieces& pieces, std::vector<Record> RubyPiece::*records) {
+  std::vector<Record> all;
+  for (RubyPiece& piece : pieces.all) {
+    std::ranges::move(std::exchange(piece.*records, {}), std::back_inserter(all));
+  }
+  std::ranges::stable_sort(all, {}, &Record::address);
+  return all;
+}
+
 class Namer {
  public:
-  explicit Namer(RubyPieces& pieces) : pieces_(pieces) {
-    for (RubyPiece& piece : pieces_.all) {
-      for (OwnName& name : piece.own_names) names_.push_back(std::move(name));
-      piece.own_names = {};
-    }
+  explicit Namer(RubyPieces& pieces)
+      : pieces_(pieces), names_(take_all(pieces, &RubyPiece::own_names)) {
     std::stable_sort(names_.begin(), names_.end(), is_before);
     if (!names_.empty()) fields_ = objects_of_fields(pieces_);
   }
@@ -182,17 +190,6 @@ class Namer {
   std::vector<std::uint64_t> fields_;  // objects that hold the variables of others
   std::vector<OwnName> of_fields_;     // names of their edges
 };
-
-// The records in order of their addresses, moved out of the pieces.
-template <class Record>
-std::vector<Record> take_all(RubyPieces& pieces, std::vector<Record> RubyPiece::*records) {
-  std::vector<Record> all;
-  for (RubyPiece& piece : pieces.all) {
-    std::ranges::move(std::exchange(piece.*records, {}), std::back_inserter(all));
-  }
-  std::ranges::stable_sort(all, {}, &Record::address);
-  return all;
-}
 
 // Gives their texts to Strings, and the fields' values to their objects.
 class Valuer {
