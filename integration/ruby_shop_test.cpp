@@ -12,14 +12,13 @@
 #include "integration/health.h"
 #include "integration/live_target.h"
 #include "integration/rounds.h"
+#include "integration/ruby_program.h"
 #include "integration/tool.h"
 
 namespace heapattach {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr const char* kRuby = "/usr/bin/ruby";
 
 class Shop {
  public:
@@ -58,7 +57,7 @@ class Shop {
 }  // namespace
 
 TEST_CASE("the leak of a Ruby application is named while its visitors are served") {
-  if (::access(kRuby, X_OK) != 0) return print_skip("ruby is not installed");
+  if (is_ruby_missing()) return;
   Shop shop;
   CHECK(shop.serves());
   for (int round = 0; round < rounds(1, 20); ++round) {
@@ -75,7 +74,7 @@ TEST_CASE("the leak of a Ruby application is named while its visitors are served
 }
 
 TEST_CASE("a Ruby application serves its visitors although heapattach is killed") {
-  if (::access(kRuby, X_OK) != 0) return print_skip("ruby is not installed");
+  if (is_ruby_missing()) return;
   constexpr int kLongestMs = 1200;
   Shop shop;
   CHECK(shop.serves());

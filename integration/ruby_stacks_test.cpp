@@ -14,6 +14,7 @@
 #include "integration/live_target.h"
 #include "integration/other_releases.h"
 #include "integration/rounds.h"
+#include "integration/ruby_program.h"
 #include "integration/tool.h"
 
 namespace heapattach {
@@ -21,8 +22,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using simdjson::dom::element;
-
-constexpr const char* kRuby = "/usr/bin/ruby";
 
 // The lines of a thread, as Ruby prints them.
 using Trace = std::vector<std::string>;
@@ -93,18 +92,14 @@ void check_traces(const simdjson::dom::object& truth, const Stacks& found) {
 }  // namespace
 
 TEST_CASE("--stacks has the Ruby frames of every thread, and says what each waits for") {
-  if (::access(kRuby, X_OK) != 0) {
-    print_skip("ruby is not installed");
-    return;
-  }
-  const std::string here = __FILE__;
-  ChildProcess ruby({kRuby, here.substr(0, here.rfind('/')) + "/targets/ruby_stacks.rb"});
+  if (is_ruby_missing()) return;
+  ChildProcess ruby({kRuby, ruby_script("ruby_stacks.rb")});
   const auto line = ruby.read_line(60s);
   REQUIRE(line);
   simdjson::dom::parser parser;
   const simdjson::dom::object truth = parser.parse(*line);
   REQUIRE(truth.size() > 10);
-  const Release release = release_of("Ruby", {kRuby, "-v"}, {"3.1.2", "3.1.7", "3.3.8", "3.3.14"});
+  const Release release = installed_ruby();
   if (!release.is_tried) {
     const ToolRun run = run_tool({"--stacks", std::to_string(ruby.pid())});
     if (is_refused(release, run)) {  // the frames of C code are there

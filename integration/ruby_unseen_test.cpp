@@ -14,14 +14,13 @@
 #include "integration/live_target.h"
 #include "integration/other_releases.h"
 #include "integration/rounds.h"
+#include "integration/ruby_program.h"
 #include "integration/tool.h"
 
 namespace heapattach {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr const char* kRuby = "/usr/bin/ruby";
 
 // The same program for each: 500 objects of a class, then it waits.
 constexpr const char* kProgram =
@@ -116,8 +115,8 @@ void check_outside(const OtherRuby& ruby, const std::string& number) {
 }  // namespace
 
 TEST_CASE("a Ruby release with another number is read correctly") {
-  if (::access(kRuby, X_OK) != 0) return print_skip("ruby is not installed");
-  const Release release = release_of("Ruby", {kRuby, "-v"}, {"3.1.2", "3.1.7", "3.3.8", "3.3.14"});
+  if (is_ruby_missing()) return;
+  const Release release = installed_ruby();
   const auto library = OtherRuby::library();
   if (!library) return print_skip("Ruby is in no library");
   const Numbers others = numbers_unlike(release.number);
@@ -136,8 +135,8 @@ TEST_CASE("a Ruby release with another number is read correctly") {
 }
 
 TEST_CASE("a Ruby release with another number is read from outside if it lacks a library") {
-  if (::access(kRuby, X_OK) != 0) return print_skip("ruby is not installed");
-  const Release release = release_of("Ruby", {kRuby, "-v"}, {"3.1.2", "3.1.7", "3.3.8", "3.3.14"});
+  if (is_ruby_missing()) return;
+  const Release release = installed_ruby();
   const auto library = OtherRuby::library();
   if (!library) return print_skip("Ruby is in no library");
   const Numbers others = numbers_unlike(release.number);
