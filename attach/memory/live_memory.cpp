@@ -249,19 +249,31 @@ Result<std::size_t> LiveMemory::read_some(RemoteAddr from, std::span<std::byte> 
         EFAULT};
   }
   into = into.first(part.bytes);
-  const auto known = untouched_.first_part({from, into.size()});
-  into = into.first(known.bytes);
-  if (known.is_untouched) {
-    std::fill(into.begin(), into.end(), std::byte{0});
-    return into.size();
+  if (into.size() < UntouchedMemory::kLeastBytes) return read_touched(from, into);
+  std::size_t done = 0;
+  for (const UntouchedMemory::Part& known : untouched_.first_parts({from, into.size()})) {
+    const auto piece = into.subspan(done, known.bytes);
+    if (known.is_untouched) {
+      std::fill(piece.begin(), piece.end(), std::byte{0});
+      done += piece.size();
+      continue;
+    }
+    auto got = read_touched(from + done, piece);
+    if (!got && done == 0) return got;
+    if (got) done += *got;
+    if (!got || *got < piece.size()) break;
   }
+  return done;
+}
+
+Result<std::size_t> LiveMemory::read_touched(RemoteAddr from, std::span<std::byte> into) const {
   if (use_vm_readv_.load(std::memory_order_relaxed)) {
     const iovec local{into.data(), into.size()};
     const iovec remote{as_pointer(from), into.size()};
     const auto got = vm_readv(tid_, {&local, 1}, {&remote, 1});
     const int failure = errno;
     if (got > 0) return static_cast<std::size_t>(got);
-    if (got < 0 && failure == EINTR) return read_some(from, into);
+    if (got < 0 && failure == EINTR) return read_touched(from, into);
     if (got == 0 || !is_refused(failure)) {
       return os_error(fmt::format("reading at {}", from), got == 0 ? EFAULT : failure);
     }
@@ -272,27 +284,50 @@ Result<std::size_t> LiveMemory::read_some(RemoteAddr from, std::span<std::byte> 
 
 // The parts of `copies` that must be read and can be read without waiting. Fills the others with
 // zeros; those that would stall join `holes`.
-std::vector<Copy> LiveMemory::readable_parts(std::span<const Copy> copies,
-                                             bool are_touched,
-                                             std::vector<Range>& holes) const {
+Result<std::vector<Copy>> LiveMemory::readable_parts(std::span<const Copy> copies,
+                                                     const CopyLimits& limits,
+                                                     std::vector<Range>& holes) const {
   std::vector<Copy> readable;
   for (const Copy& copy : copies) {
     for (std::size_t done = 0; done < copy.into.size();) {
+      if (std::chrono::steady_clock::now() > limits.deadline) {
+        return Error{ErrorKind::Timeout, fmt::format("looking for pages at {}", copy.from + done)};
+      }
+      HA_TRY(check_interrupt());
       const RemoteAddr from = copy.from + done;
       const auto part = stalling_.first_part({from, copy.into.size() - done});
-      const auto known = are_touched || part.may_stall ? UntouchedMemory::Part{part.bytes, false}
-                                                       : untouched_.first_part({from, part.bytes});
-      const auto into = copy.into.subspan(done, known.bytes);
-      if (part.may_stall) holes.push_back({from, known.bytes});
-      if (part.may_stall || known.is_untouched) {
+      const auto into = copy.into.subspan(done, part.bytes);
+      if (part.may_stall) {
         std::fill(into.begin(), into.end(), std::byte{0});
-      } else {
+        holes.push_back({from, into.size()});
+        done += into.size();
+      } else if (limits.are_touched) {
         readable.push_back({from, into});
+        done += into.size();
+      } else {
+        done += add_touched(from, into, readable);
       }
-      done += known.bytes;
     }
   }
   return readable;
+}
+
+// Adds the parts at the beginning of a range that were touched, and fills the others with zeros.
+// Returns how far it got.
+std::size_t LiveMemory::add_touched(RemoteAddr from,
+                                    std::span<std::byte> into,
+                                    std::vector<Copy>& readable) const {
+  std::size_t done = 0;
+  for (const UntouchedMemory::Part& known : untouched_.first_parts({from, into.size()})) {
+    const auto piece = into.subspan(done, known.bytes);
+    if (known.is_untouched) {
+      std::fill(piece.begin(), piece.end(), std::byte{0});
+    } else {
+      readable.push_back({from + done, piece});
+    }
+    done += piece.size();
+  }
+  return done;
 }
 
 Result<std::vector<Range>> LiveMemory::copy_all(std::span<const Copy> copies,
@@ -300,7 +335,7 @@ Result<std::vector<Range>> LiveMemory::copy_all(std::span<const Copy> copies,
   std::vector<Range> found;
   std::vector<Copy> readable;
   if (!stalling_.empty() || !limits.are_touched) {
-    readable = readable_parts(copies, limits.are_touched, found);
+    readable = HA_TRY(readable_parts(copies, limits, found));
     copies = readable;
   }
   const std::vector<Copy> pieces = evenly(copies);

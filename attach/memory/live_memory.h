@@ -39,9 +39,13 @@ class LiveMemory final : public MemoryReader {
  private:
   class Worker;
 
-  [[nodiscard]] std::vector<Copy> readable_parts(std::span<const Copy> copies,
-                                                 bool are_touched,
-                                                 std::vector<Range>& holes) const;
+  Result<std::vector<Copy>> readable_parts(std::span<const Copy> copies,
+                                           const CopyLimits& limits,
+                                           std::vector<Range>& holes) const;
+  std::size_t add_touched(RemoteAddr from,
+                          std::span<std::byte> into,
+                          std::vector<Copy>& readable) const;
+  Result<std::size_t> read_touched(RemoteAddr from, std::span<std::byte> into) const;
   Result<std::size_t> read_mem(RemoteAddr from, std::span<std::byte> into) const;
 
   pid_t tid_;  // a thread that was alive on construction: see Process::live_tid

@@ -71,13 +71,13 @@ PageState page_state(std::uint64_t entry) {
 
 Result<std::vector<PageState>> read_pages(const Process& process, Range range) {
   const Fd file = HA_TRY(process.open_file("pagemap", O_RDONLY));
-  std::vector<std::uint64_t> entries(range.bytes / page_bytes());
+  const std::uint64_t first = range.start.value / page_bytes();
+  std::vector<std::uint64_t> entries((range.end().value + page_bytes() - 1) / page_bytes() - first);
   const std::size_t wanted = entries.size() * sizeof(std::uint64_t);
   std::vector<std::byte> bytes(wanted);
   std::size_t done = 0;
   while (done < wanted) {
-    const auto at =
-        static_cast<off_t>(range.start.value / page_bytes() * sizeof(std::uint64_t) + done);
+    const auto at = static_cast<off_t>(first * sizeof(std::uint64_t) + done);
     const auto got = ::pread(file.get(), bytes.data() + done, wanted - done, at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return os_error("reading pagemap", errno);

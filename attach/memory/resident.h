@@ -38,7 +38,8 @@ struct PageState {
   return page.is_present || page.is_swapped;
 }
 
-// One entry for each page of `range`, in order; pages outside the address space count as absent.
+// One entry for each page that `range` overlaps, in order; pages outside the address space count as
+// absent.
 Result<std::vector<PageState>> read_pages(const Process& process, Range range);
 
 }  // namespace heapattach

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,22 +23,21 @@ class UntouchedMemory {
   static UntouchedMemory of(const Process& process);
   UntouchedMemory(Fd maps, Fd pagemap) : maps_(std::move(maps)), pagemap_(std::move(pagemap)) {}
 
-  // A prefix of a range: all of it was never touched, or all of it must be read.
+  // A piece of a range: all of it was never touched, or all of it must be read.
   struct Part {
-    std::uint64_t bytes = 0;  // 0 only of an empty range
+    std::uint64_t bytes = 0;
     bool is_untouched = false;
   };
-  [[nodiscard]] Part first_part(Range range) const;
+  // The parts of the first 16 MiB of a range, in order. One part for a short range; none only for
+  // an empty one.
+  [[nodiscard]] std::vector<Part> first_parts(Range range) const;
 
  private:
-  [[nodiscard]] Part anonymous_part(Range range) const;
-  void update() const;
+  [[nodiscard]] std::vector<Range> zeros() const;
 
   Fd maps_;
   Fd pagemap_;
-  mutable std::mutex mutex_;              // guards the members below
-  mutable std::vector<Range> anonymous_;  // private, sorted
-  mutable std::optional<std::chrono::steady_clock::time_point> updated_;
+  mutable std::mutex mutex_;  // guards the position in maps_
 };
 
 }  // namespace heapattach

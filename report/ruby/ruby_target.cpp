@@ -95,7 +95,7 @@ Result<Taken> take_with_edges(const RubyTarget& target, const Request& request) 
     const auto used = HA_TRY(used_memory(*from.process, taken.map, from.deadline));
     taken.used_bytes = bytes_of(used);
     return taken.memory->add_parts(from.memory, writable_memory(taken.map), used,
-                                   {workers_for(bytes), from.deadline});
+                                   {workers_for(bytes), from.deadline, true});
   };
   HA_TRY(snapshot::hold(target, request, {.budget = request.longest_pause()}, copy, taken));
   taken.heap = std::make_unique<ruby::HeapCopy>(

@@ -95,14 +95,24 @@ TEST_CASE("anonymous memory that was never touched is not read") {
   CHECK(touched == 2);
 
   const UntouchedMemory untouched = UntouchedMemory::of(process);
-  const auto first = untouched.first_part(memory.range());
-  CHECK(first.is_untouched);
-  CHECK(first.bytes == 1 << 20);
-  const auto second = untouched.first_part({memory.start() + first.bytes, kBytes - first.bytes});
-  CHECK_FALSE(second.is_untouched);
-  CHECK(second.bytes == page_bytes());
+  const auto parts = untouched.first_parts(memory.range());
+  REQUIRE(parts.size() == 4);
+  CHECK(parts[0].is_untouched);
+  CHECK(parts[0].bytes == 1 << 20);
+  CHECK_FALSE(parts[1].is_untouched);
+  CHECK(parts[1].bytes == page_bytes());
+  CHECK(parts[2].is_untouched);
+  CHECK_FALSE(parts[3].is_untouched);
+  CHECK(parts[3].bytes == page_bytes());
+  // The parts of pages at both ends count like the pages.
+  const auto within = untouched.first_parts({memory.start() + (1 << 20) + 5, (1 << 20) - 7});
+  REQUIRE(within.size() == 2);
+  CHECK(within[0].bytes == page_bytes() - 5);
+  CHECK(within[0].bytes + within[1].bytes == (1 << 20) - 7);
   // What is short is read.
-  CHECK_FALSE(untouched.first_part({memory.start(), 4096}).is_untouched);
+  const auto small = untouched.first_parts({memory.start(), 4096});
+  REQUIRE(small.size() == 1);
+  CHECK_FALSE(small[0].is_untouched);
 
   auto mem = LiveMemory::open_mem(process);
   REQUIRE(mem);
@@ -163,12 +173,59 @@ TEST_CASE("memory that the process must not read is still unreadable") {
   CHECK(*holes == std::vector<Range>{memory.range()});
 }
 
+// A child of this process cannot change its memory by itself; this one does so when it is told.
+TEST_CASE("memory is judged by what it is, not by what it was") {
+  Mapped memory(MAP_PRIVATE | MAP_ANONYMOUS);
+  const int file = memfd_create("later", MFD_CLOEXEC);
+  REQUIRE(file >= 0);
+  REQUIRE(ftruncate(file, kBytes) == 0);
+  REQUIRE(pwrite(file, "x", 1, 2 << 20) == 1);
+  int ask[2];
+  int answer[2];
+  REQUIRE(pipe(ask) == 0);
+  REQUIRE(pipe(answer) == 0);
+  void* const at = reinterpret_cast<void*>(memory.start().value);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    char letter = 0;
+    if (read(ask[0], &letter, 1) != 1) _exit(1);
+    if (mmap(at, kBytes, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0) != at) _exit(1);
+    if (write(answer[1], &letter, 1) != 1) _exit(1);
+    for (;;) pause();
+  }
+  const auto process = Process::open(pid);
+  REQUIRE(process);
+  auto mem = LiveMemory::open_mem(*process);
+  REQUIRE(mem);
+  const LiveMemory live(*process, std::move(mem).value());
+  std::vector<std::byte> bytes(kBytes);
+  REQUIRE(live.read(memory.start(), bytes));
+  CHECK(written(bytes) == 0);
+  char letter = 'x';
+  REQUIRE(write(ask[1], &letter, 1) == 1);
+  REQUIRE(read(answer[0], &letter, 1) == 1);
+  REQUIRE(live.read(memory.start(), bytes));
+  CHECK(written(bytes) == 1);
+  std::fill(bytes.begin(), bytes.end(), std::byte{1});
+  const Copy copy{memory.start(), bytes};
+  REQUIRE(live.copy_all(std::span(&copy, 1), {}));
+  CHECK(bytes[2 << 20] == std::byte{'x'});
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  for (const int end : {ask[0], ask[1], answer[0], answer[1], file}) close(end);
+}
+
 TEST_CASE("without a pagemap all memory counts as touched") {
   const UntouchedMemory unknown{Fd(), Fd()};
-  const auto part = unknown.first_part({RemoteAddr{0x10000}, kBytes});
-  CHECK(part.bytes == kBytes);
-  CHECK_FALSE(part.is_untouched);
-  CHECK(unknown.first_part({RemoteAddr{0x10000}, 0}).bytes == 0);
+  const auto parts = unknown.first_parts({RemoteAddr{0x10000}, kBytes});
+  REQUIRE(parts.size() == 1);
+  CHECK(parts[0].bytes == kBytes);
+  CHECK_FALSE(parts[0].is_untouched);
+  CHECK(unknown.first_parts({RemoteAddr{0x10000}, 0}).empty());
+  const auto past_the_end = UntouchedMemory::of(Child().process())
+                                .first_parts({RemoteAddr{~std::uint64_t{0} - 100}, kBytes});
+  REQUIRE(past_the_end.size() == 1);
+  CHECK_FALSE(past_the_end[0].is_untouched);
 }
 
 }  // namespace heapattach
