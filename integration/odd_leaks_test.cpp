@@ -46,6 +46,14 @@ TEST_CASE("what the kernel, shared memory, code or forbidden pages reference is 
   CHECK_MESSAGE(why.output.find("(data of epoll)") != std::string::npos, why.output, why.errors);
 }
 
+TEST_CASE("shared memory that the page tables do not have is searched all the same") {
+  LiveTarget target("held_elsewhere", {"absent"});
+  for (const char* hold : {"freeze", "clone"}) {
+    CAPTURE(hold);
+    check_leaks(target, {"--snapshot", hold});
+  }
+}
+
 TEST_CASE("a report on leaks says what was not searched for references") {
   LiveTarget target("held_elsewhere", {"uring", "large"});
   const ToolRun run = run_tool({"leaks", pid_of(target)});

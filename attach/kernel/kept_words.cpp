@@ -30,11 +30,50 @@ std::string facts_of(const Process& process, const Descriptor& one) {
   return text ? std::move(*text) : std::string();
 }
 
+// Reads shared memory as files, each once. What is mapped was read there, unless more is stored
+// than the mappings show.
+class MemoryFiles {
+ public:
+  MemoryFiles(const Process& process, const KeptLimits& limits, KeptByKernel& kept)
+      : process_(process), limits_(limits), kept_(kept), left_(limits.file_bytes) {}
+
+  // False if it cannot be opened.
+  bool read(const std::string& name, std::string_view words) {
+    const auto file = open_memory_file(process_, name);
+    if (!file) return false;
+    if (!seen_.insert(file->inode).second) return true;
+    const auto mapped = limits_.mapped.find(file->inode);
+    if (mapped != limits_.mapped.end() && mapped->second.read_bytes >= file->stored_bytes) {
+      return true;
+    }
+    KeptWords found{words, contents_of(*file, left_)};
+    const bool is_cut = found.bytes.size() == left_ && file->stored_bytes > left_;
+    if (is_cut) kept_.left_out_bytes += file->stored_bytes - left_;
+    left_ -= found.bytes.size();
+    if (!found.bytes.empty()) kept_.words.push_back(std::move(found));
+    return true;
+  }
+
+  void read_mapped() {
+    for (const auto& [inode, file] : limits_.mapped) {
+      if (file.absent_bytes == 0 || seen_.contains(inode)) continue;
+      if (!read(file.name, "(shared memory)")) kept_.left_out_bytes += file.absent_bytes;
+    }
+  }
+
+ private:
+  const Process& process_;
+  const KeptLimits& limits_;
+  KeptByKernel& kept_;
+  std::uint64_t left_;
+  std::set<std::uint64_t> seen_;  // by inode
+};
+
 // Descriptors of one kind.
 struct Source {
   const Process& process;
   std::span<const Descriptor> all;
-  const KeptLimits& limits;
+  MemoryFiles& files;
 };
 
 void add(std::string_view name, std::span<const std::uint64_t> words, KeptByKernel& kept) {
@@ -103,21 +142,8 @@ void read_pipes(const Source& from, KeptByKernel& kept) {
   if (!words.bytes.empty()) kept.words.push_back(std::move(words));
 }
 
-// Memory that is also mapped was read there, unless more is stored than the mappings show.
-void read_memory_files(const Source& from, KeptByKernel& kept) {
-  std::set<std::uint64_t> seen;
-  std::uint64_t left = from.limits.file_bytes;
-  for (const Descriptor& one : from.all) {
-    const auto file = open_memory_file(from.process, file_of(one));
-    if (!file || !seen.insert(file->inode).second) continue;
-    const auto mapped = from.limits.mapped.find(file->inode);
-    if (mapped != from.limits.mapped.end() && mapped->second >= file->stored_bytes) continue;
-    KeptWords words{"(contents of a memfd)", contents_of(*file, left)};
-    const bool is_cut = words.bytes.size() == left && file->stored_bytes > left;
-    if (is_cut) kept.left_out_bytes += file->stored_bytes - left;
-    left -= words.bytes.size();
-    if (!words.bytes.empty()) kept.words.push_back(std::move(words));
-  }
+void read_memory_files(const Source& from, KeptByKernel& /*kept*/) {
+  for (const Descriptor& one : from.all) from.files.read(file_of(one), "(contents of a memfd)");
 }
 
 // The kinds of descriptors that keep words, by the beginning of their links.
@@ -159,6 +185,7 @@ std::vector<std::uint64_t> timer_values(std::string_view timers) {
 
 KeptByKernel read_kept_words(const Process& process, const KeptLimits& limits) {
   KeptByKernel kept;
+  MemoryFiles files(process, limits, kept);
   add_timers(process, kept);
   std::array<std::vector<Descriptor>, kKeepers.size()> found;
   for (Descriptor& one : open_descriptors(process)) {
@@ -169,8 +196,9 @@ KeptByKernel read_kept_words(const Process& process, const KeptLimits& limits) {
     found[static_cast<std::size_t>(keeper - kKeepers.begin())].push_back(std::move(one));
   }
   for (std::size_t i = 0; i < kKeepers.size(); ++i) {
-    if (!found[i].empty()) kKeepers[i].read({process, found[i], limits}, kept);
+    if (!found[i].empty()) kKeepers[i].read({process, found[i], files}, kept);
   }
+  files.read_mapped();
   return kept;
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,12 +23,20 @@ struct KeptWords {
 struct KeptByKernel {
   std::vector<KeptWords> words;
   std::uint64_t request_queues = 0;  // instances of io_uring: their requests are not shown
-  std::uint64_t left_out_bytes = 0;  // of files, because of the limit
+  std::uint64_t left_out_bytes = 0;  // of shared memory: above the limit, or not to be opened
+};
+
+// Shared memory as the process's page tables show it. Pages that the kernel has taken from them, or
+// that the process has not touched, may be stored all the same.
+struct MappedFile {
+  std::uint64_t read_bytes = 0;    // which the caller reads
+  std::uint64_t absent_bytes = 0;  // the rest of the mappings
+  std::string name;                // "map_files/…"
 };
 
 struct KeptLimits {
-  std::uint64_t file_bytes = 0;                     // of the contents of memfds
-  std::map<std::uint64_t, std::uint64_t> mapped{};  // by inode: their bytes that were read already
+  std::uint64_t file_bytes = 0;                  // of the contents of shared memory
+  std::map<std::uint64_t, MappedFile> mapped{};  // by inode
 };
 
 // Reads them while the process is stopped; if it runs, they may change meanwhile. Consumes nothing.

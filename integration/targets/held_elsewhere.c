@@ -5,6 +5,7 @@
 // and waits for the end of its standard input. With the argument "uring" it also has an instance of
 // io_uring, with "aio" a context of io_setup(2), and with "large" more shared memory than is
 // searched.
+// With "absent" first, its page tables do not have the shared memory, as if it had been paged out.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <malloc.h>
@@ -58,9 +59,17 @@ __attribute__((noinline)) static void leave_to_kernel(void) {
   check(pwrite(file, &in_file, sizeof in_file, 3 * kPage) == sizeof in_file, "write to memfd");
 }
 
+static int is_absent;
+
 static void put(void* page, void* at) {
   check(page != MAP_FAILED, "mmap");
   ((void**)page)[5] = at;
+}
+
+// The kernel keeps what is shared.
+static void put_shared(void* page, void* at) {
+  put(page, at);
+  if (is_absent) check(madvise(page, kPage, MADV_DONTNEED) == 0, "madvise");
 }
 
 static void* map_file(int file, off_t bytes) {
@@ -71,16 +80,17 @@ static void* map_file(int file, off_t bytes) {
 }
 
 __attribute__((noinline)) static void share(void) {
-  put(mmap(NULL, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), block(2000));
-  put(map_file(memfd_create("shared", 0), kPage), block(2100));
+  put_shared(mmap(NULL, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0),
+             block(2000));
+  put_shared(map_file(memfd_create("shared", 0), kPage), block(2100));
   char name[64];
   snprintf(name, sizeof name, "/heapattach-%d", (int)getpid());
-  put(map_file(shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600), kPage), block(2200));
+  put_shared(map_file(shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600), kPage), block(2200));
   shm_unlink(name);
   const int segment = shmget(IPC_PRIVATE, kPage, 0600);
   void* const attached = shmat(segment, NULL, 0);
   shmctl(segment, IPC_RMID, NULL);
-  put(attached, block(2300));
+  put_shared(attached, block(2300));
   char path[] = "/tmp/heapattach-XXXXXX";
   const int file = mkstemp(path);
   unlink(path);
@@ -127,6 +137,7 @@ __attribute__((noinline)) static void wipe(void) {
 }
 
 int main(int count, char** words) {
+  is_absent = count > 1 && strcmp(words[1], "absent") == 0;
   leave_to_kernel();
   share();
   make_code();
@@ -140,7 +151,7 @@ int main(int count, char** words) {
     } else if (strcmp(words[i], "aio") == 0) {
       unsigned long context = 0;
       check(syscall(SYS_io_setup, 4, &context) >= 0, "io_setup");
-    } else {
+    } else if (strcmp(words[i], "large") == 0) {
       memset(map_file(memfd_create("large", 0), kLarge), 1, kLarge);
     }
   }

@@ -27,6 +27,12 @@ bool is_file(const Mapping& mapping) {
          !mapping.path.starts_with("/dev/shm/");
 }
 
+// Memory that the kernel may keep while the process's page tables do not have it. The kernel's own
+// rings are always there, and files keep their contents on disk.
+bool is_memory(const Mapping& mapping) {
+  return mapping.path.starts_with('/') && !mapping.path.starts_with("/[") && !is_file(mapping);
+}
+
 // Shared memory in the order in which it is searched: small mappings first, and files last.
 std::vector<const Mapping*> shared_memory(const MemoryMap& map) {
   std::vector<const Mapping*> shared;
@@ -49,15 +55,19 @@ class SharedParts {
       left_out_ += mapping.range.bytes;
       return;
     }
+    std::uint64_t absent = mapping.range.bytes;
+    std::uint64_t read = 0;
     for (Range part : present(mapping.range)) {
       const std::uint64_t bytes = std::min(part.bytes, left_);
       left_out_ += part.bytes - bytes;
       left_ -= bytes;
+      absent -= std::min(absent, part.bytes);
       part.bytes = bytes;
       if (bytes == 0) continue;
       parts_.push_back(part);
-      by_inode_[mapping.inode] += bytes;
+      read += bytes;
     }
+    if (is_memory(mapping)) add_file(mapping, read, absent);
   }
 
   std::vector<Range> take() {
@@ -65,9 +75,17 @@ class SharedParts {
     return std::move(parts_);
   }
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
-  [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& by_inode() const { return by_inode_; }
+  [[nodiscard]] const std::map<std::uint64_t, MappedFile>& by_inode() const { return by_inode_; }
 
  private:
+  void add_file(const Mapping& mapping, std::uint64_t read, std::uint64_t absent) {
+    MappedFile& file = by_inode_[mapping.inode];
+    file.read_bytes += read;
+    file.absent_bytes += absent;
+    file.name =
+        fmt::format("map_files/{:x}-{:x}", mapping.range.start.value, mapping.range.end().value);
+  }
+
   // A core file has what it has.
   [[nodiscard]] std::vector<Range> present(Range range) const {
     if (!target_.process) return {range};
@@ -80,7 +98,7 @@ class SharedParts {
   std::vector<Range> parts_;
   std::uint64_t left_ = kMostShared;
   std::uint64_t left_out_ = 0;
-  std::map<std::uint64_t, std::uint64_t> by_inode_;
+  std::map<std::uint64_t, MappedFile> by_inode_;
 };
 
 // The bytes that the kernel keeps, as memory.
