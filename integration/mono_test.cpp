@@ -1,0 +1,234 @@
+// Mono with the Boehm collector: objects, threads and methods have the program's names.
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <simdjson.h>
+#include <unistd.h>
+
+#include "integration/language_counts.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+
+namespace {
+
+using std::chrono::seconds;
+
+// A started bank.cs, and the methods that it says its thread "deep" is in: its class and its name.
+struct Bank {
+  explicit Bank(const std::vector<std::string>& arguments) : child(arguments) {
+    for (;;) {
+      const std::optional<std::string> line = child.read_line(seconds(120));
+      REQUIRE(line);
+      if (line->starts_with("ready")) break;
+      const std::size_t tab = line->rfind('\t');
+      if (!line->starts_with("frame\t")) continue;
+      methods.emplace_back(line->substr(6, tab - 6), line->substr(tab + 1));
+    }
+    pid = fmt::format("{}", child.pid());
+  }
+
+  ChildProcess child;
+  std::vector<std::pair<std::string, std::string>> methods;
+  std::string pid;
+};
+
+// The functions on the stack of the thread with this name, the innermost first.
+std::vector<std::string> functions_of(const std::string& stacks, std::string_view name) {
+  simdjson::dom::parser parser;
+  const simdjson::dom::element root = parser.parse(stacks);
+  std::vector<std::string> functions;
+  for (const simdjson::dom::element thread : root["threads"]) {
+    std::string_view its;
+    if (thread["name"].get(its) != simdjson::SUCCESS || its != name) continue;
+    for (const simdjson::dom::element frame : thread["frames"]) {
+      std::string_view function;
+      if (frame["function"].get(function) == simdjson::SUCCESS) functions.emplace_back(function);
+    }
+  }
+  return functions;
+}
+
+}  // namespace
+
+TEST_CASE("a Mono program's objects are counted by their classes") {
+  const std::string mono = "/usr/bin/mono-boehm";
+  if (::access(mono.c_str(), X_OK) != 0) {
+    print_skip(mono + " is not installed");
+    return;
+  }
+  if (!is_target_built("sessions_mono")) return;
+  const Release release = release_of("mono", {mono, "--version"}, {"6.8.0"});
+  Maker maker({mono, target_path("sessions_mono")}, release);
+  check_differences(maker, 1345,
+                    {{"Shop.Session", 1},
+                     {"Shop.Admin", 1},
+                     {"Shop.Item", 1},
+                     {"Shop.Item[]", 2},
+                     {"Shop.Place[]", 1},
+                     {"System.Collections.Generic.List<Shop.Item>", 2},
+                     {"System.Int64", 1},
+                     {"System.String", 4}});
+  const Count count = maker.make(2345);
+  if (release.is_tried) CHECK(count.named > 0.98);
+  const std::string pid = fmt::format("{}", maker.pid());
+  const ToolRun why = run_tool({"why", "Shop.Session", pid});
+  CAPTURE(why.output);
+  CHECK(why.output.find("(static fields of Shop.Store)") != std::string::npos);
+  CHECK(why.output.find("All → ") != std::string::npos);
+  const ToolRun found = run_tool({"find", "Shop.Session[User == \"guest 7\"]", "--values", pid});
+  CAPTURE(found.output);
+  CHECK(found.output.find("1 of 2345 ") != std::string::npos);
+  const ToolRun strings = run_tool({"strings", "--top", "1", pid});
+  CAPTURE(strings.output);
+  CHECK(strings.output.find(" 0 different texts") == std::string::npos);
+  CHECK(maker.ends_with("4690"));
+}
+
+TEST_CASE("objects of a Mono program are found by numbers of every kind") {
+  const std::string mono = "/usr/bin/mono-boehm";
+  if (::access(mono.c_str(), X_OK) != 0 || !is_target_built("orders_mono")) return;
+  ChildProcess child({mono, target_path("orders_mono")});
+  std::vector<std::pair<std::string, std::string>> expected;  // a condition, and how many meet it
+  for (;;) {
+    const std::optional<std::string> line = child.read_line(seconds(120));
+    REQUIRE(line);
+    if (*line == "ready") break;
+    const std::size_t tab = line->find('\t');
+    REQUIRE(tab != std::string::npos);
+    expected.emplace_back(line->substr(0, tab), line->substr(tab + 1));
+  }
+  CHECK(expected.size() == 20);
+  const std::string pid = fmt::format("{}", child.pid());
+  const std::string saved = target_path("orders_mono") + ".jsonl";
+  REQUIRE(run_tool({"--values", "-o", saved, pid}).status == 0);
+  const auto find = [&](const std::string& condition, const std::string& from) {
+    return run_tool(from == pid ? std::vector<std::string>{"find", condition, "--values", from}
+                                : std::vector<std::string>{"find", condition, from});
+  };
+  for (const std::string& from : {pid, saved}) {
+    for (const auto& one : expected) {
+      const auto& condition = one.first;
+      const auto& count = one.second;
+      const ToolRun found = find(condition, from);
+      CAPTURE(condition);
+      CAPTURE(found.errors);
+      CHECK(found.output.starts_with(count + " of 100 Shop.Order match"));
+    }
+    const ToolRun refused = find("Shop.Wide[Last == 7]", from);
+    CAPTURE(refused.errors);
+    CHECK(refused.status != 0);
+    CHECK(refused.errors.find("Last of Shop.Wide cannot be compared: its values are not known") !=
+          std::string::npos);
+  }
+  ::unlink(saved.c_str());
+}
+
+TEST_CASE("the stack of a Mono thread has the methods that it says it is in") {
+  const std::string mono = "/usr/bin/mono-boehm";
+  if (::access(mono.c_str(), X_OK) != 0 || !is_target_built("bank_mono")) return;
+  const Bank bank({mono, target_path("bank_mono")});
+  CHECK(bank.methods.size() > 12);
+  const ToolRun run = run_tool({"stacks", "--json", bank.pid});
+  CAPTURE(run.output);
+  const std::vector<std::string> functions = functions_of(run.output, "deep");
+  // The runtime's own methods are between them, and a generic class has its arguments.
+  auto at = functions.begin();
+  for (const auto& one : bank.methods) {
+    const auto& type = one.first;
+    const auto& method = one.second;
+    CAPTURE(type);
+    CAPTURE(method);
+    at = std::find_if(at, functions.end(), [&](const std::string& function) {
+      return function.starts_with(type) && function.ends_with("." + method);
+    });
+    REQUIRE(at != functions.end());
+    ++at;
+  }
+  CHECK(run.output.find("generated code") == std::string::npos);
+  CHECK(functions.back().find("clone") != std::string::npos);
+}
+
+TEST_CASE("two Mono threads that wait for each other's object are a deadlock") {
+  const std::string mono = "/usr/bin/mono-boehm";
+  if (::access(mono.c_str(), X_OK) != 0 || !is_target_built("bank_mono")) return;
+  const Bank bank({mono, target_path("bank_mono"), "deadlock"});
+  // The payer has locked the first account, and waits for the second.
+  const auto address_of = [&](std::string_view name) {
+    const ToolRun found =
+        run_tool({"find", fmt::format("Game.Account[Name == \"{}\"]", name), "--values", bank.pid});
+    CAPTURE(found.output);
+    const std::size_t at = found.output.find("0x");
+    REQUIRE(at != std::string::npos);
+    return found.output.substr(at, found.output.find(' ', at) - at);
+  };
+  const std::string first = address_of("first");
+  const std::string second = address_of("second");
+  for (const char* const report : {"stacks", "diagnose"}) {
+    CAPTURE(report);
+    const ToolRun run = run_tool({report, bank.pid});
+    CAPTURE(run.output);
+    CHECK(run.output.find("deadlock: ") != std::string::npos);
+    CHECK(run.output.find("payer with a long name in Game.Bank.Transfer waits for the lock of "
+                          "Game.Account " +
+                          second) != std::string::npos);
+    CHECK(run.output.find("receiver in Game.Bank.Transfer waits for the lock of Game.Account " +
+                          first) != std::string::npos);
+  }
+  const Bank idle({mono, target_path("bank_mono")});
+  const ToolRun none = run_tool({"stacks", idle.pid});
+  CAPTURE(none.output);
+  CHECK(none.output.find("deadlock") == std::string::npos);
+  CHECK(none.output.find("waits for the lock") == std::string::npos);
+}
+
+TEST_CASE("a Mono program's delegates have their methods, and its classes their static fields") {
+  const std::string mono = "/usr/bin/mono-boehm";
+  if (::access(mono.c_str(), X_OK) != 0 || !is_target_built("bank_mono")) return;
+  const Bank bank({mono, target_path("bank_mono")});
+  const Count count =
+      count_of(::atoi(bank.pid.c_str()), release_of("mono", {mono, "--version"}, {"6.8.0"}));
+  const auto objects = [&](const std::string& type) {
+    const auto found = count.objects.find(type);
+    return found == count.objects.end() ? 0 : found->second;
+  };
+  // One is the screen's, and one is combined with another.
+  CHECK(objects("System.Action (Game.Screen.Refresh)") == 2);
+  CHECK(objects("System.Action (Game.Screen.Clear)") == 1);
+  CHECK(objects("System.Action (Game.Screen.Refresh and 1 more)") == 1);
+  const ToolRun why = run_tool({"why", "System.Action", bank.pid});
+  CAPTURE(why.output);
+  CHECK(why.output.find("Changed → ") != std::string::npos);
+  CHECK(why.output.find("System.Action (Game.Screen.Refresh)") != std::string::npos);
+  for (const char* const name : {"Game.Cache", "Game.Limits"}) {
+    const ToolRun absent = run_tool({"why", name, bank.pid});
+    CAPTURE(absent.errors);
+    CHECK(absent.errors.find(fmt::format("no object of type '{}' exists", name)) !=
+          std::string::npos);
+  }
+  const ToolRun statics = run_tool({"why", "Game.Cache", bank.pid});
+  CHECK(statics.errors.find("'(static fields of Game.Cache)'") != std::string::npos);
+}
+
+TEST_CASE("Mono with sgen has no objects in malloc's heap, and is named as what keeps them") {
+  const std::string mono = "/usr/bin/mono-sgen";
+  if (::access(mono.c_str(), X_OK) != 0 || !is_target_built("sessions_mono")) return;
+  Maker maker({mono, target_path("sessions_mono")},
+              release_of("mono", {mono, "--version"}, {"6.8.0"}));
+  const Count count = maker.make(500);
+  for (const auto& row : count.objects) {
+    const std::string& name = row.first;
+    CAPTURE(name);
+    CHECK_FALSE(name.starts_with("System."));
+    CHECK_FALSE(name.starts_with("Shop."));
+  }
+  const ToolRun summary = run_tool({"summary", fmt::format("{}", maker.pid())});
+  CAPTURE(summary.output);
+  CHECK((summary.output + summary.errors).find("Mono with sgen keeps") != std::string::npos);
+  CHECK(maker.ends_with("1000"));
+}
+
+}  // namespace heapattach

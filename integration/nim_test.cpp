@@ -1,0 +1,96 @@
+// Nim: objects have the types that they say.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "integration/language_counts.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+
+// With debug information, and the collector loaded at run time.
+TEST_CASE(
+    "a Nim program's objects have the type that they say, and not the one of their variable") {
+  if (!is_target_built("sessions_nim")) return;
+  const Release nim = release_of("nim", {"nim", "--version"}, {"1.6"});
+  LiveTarget target("sessions_nim");
+  const Answer& truth = target.greeting();
+  const Count count = count_of(target.pid(), nim);
+  if (!nim.is_tried && !count.objects.contains("Admin")) {
+    return print_untried(nim, "its objects say something else");
+  }
+  CHECK(count.objects.at("Session") == truth.at("sessions"));
+  CHECK(count.objects.at("Admin") == truth.at("admins"));
+  CHECK(count.objects.at("Cart") == truth.at("carts"));
+  CHECK(count.objects.at("seq[Item]") == truth.at("carts"));
+  CHECK(count.objects.at("closure of totalOf") == truth.at("carts"));
+  CHECK(count.objects.at("seq[tuple[int, string, int]]") == 1);
+  CHECK(count.named > 0.99);
+  for (const auto& row : count.objects) {
+    const std::string& name = row.first;
+    CAPTURE(name);
+    CHECK(name.find("tyObject_") == std::string::npos);
+  }
+  const ToolRun strings = run_tool({"strings", "--top", "1", fmt::format("{}", target.pid())});
+  CAPTURE(strings.output);
+  CHECK(strings.output.find("guest 0") != std::string::npos);
+  const ToolRun suspects = run_tool({"suspects", fmt::format("{}", target.pid())});
+  CAPTURE(suspects.output);
+  CHECK(suspects.output.find("1. one seq[Session] keeps ") != std::string::npos);
+  CHECK(suspects.output.find("global sessions__") != std::string::npos);
+}
+
+namespace {
+
+// What the type information of objects of inheritable types leads to.
+void check_nim_types(const std::string& program, const std::map<std::string, std::string>& names) {
+  CAPTURE(program);
+  const Release nim = release_of("nim", {"nim", "--version"}, {"1.6"});
+  if (!nim.is_tried) return print_untried(nim, "only with debug information");
+  LiveTarget target(program);
+  const Answer& truth = target.greeting();
+  const Count count = count_of(target.pid(), nim);
+  for (const auto& expected : names) {
+    const std::string& name = expected.first;
+    CAPTURE(name);
+    REQUIRE(count.objects.contains(name));
+    CHECK(count.objects.at(name) == truth.at(expected.second));
+  }
+  CHECK(count.objects.at("string") >= truth.at("sessions") + truth.at("admins"));
+  // Only variables lead to the carts, and nothing says what these are.
+  CHECK_FALSE(count.objects.contains("cart"));
+  CHECK(count.named > 0.7);
+  print_figure(fmt::format("{}: {:.1f} % of the bytes have names", program, 100 * count.named));
+  const ToolRun strings = run_tool({"strings", "--top", "1", fmt::format("{}", target.pid())});
+  CAPTURE(strings.output);
+  CHECK(strings.output.find("guest 0") != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("without debug information, Nim's own type information names objects") {
+  if (!is_target_built("sessions_nim")) return;
+  check_nim_types("sessions_nim_symbols", {{"session", "sessions"},
+                                           {"admin", "admins"},
+                                           {"seq[int]", "admins"},
+                                           {"(closure with price1)", "carts"}});
+  check_nim_types("sessions_nim_stripped", {{"(object with name, visits)", "sessions"},
+                                            {"(object with level, log, name, visits)", "admins"},
+                                            {"seq[int]", "admins"},
+                                            {"(closure with price1)", "carts"}});
+}
+
+TEST_CASE("a Nim program with an allocator of its own is named, with and without symbols") {
+  if (!is_target_built("sessions_nim_orc")) return;
+  for (const std::string name : {"sessions_nim_orc", "sessions_nim_orc_stripped"}) {
+    CAPTURE(name);
+    LiveTarget target(name);
+    const ToolRun run = run_tool({"count", fmt::format("{}", target.pid())});
+    CAPTURE(run.errors);
+    CHECK(run.errors.find("Nim keeps its objects in an allocator of its own") != std::string::npos);
+    CHECK(run.errors.find("--mm:boehm") != std::string::npos);
+  }
+}
+
+}  // namespace heapattach
