@@ -1,6 +1,7 @@
 // Mono with the Boehm collector: objects, threads and methods have the program's names.
 
 #include <algorithm>
+#include <map>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -150,6 +151,34 @@ TEST_CASE("the stack of a Mono thread has the methods that it says it is in") {
   }
   CHECK(run.output.find("generated code") == std::string::npos);
   CHECK(functions.back().find("clone") != std::string::npos);
+}
+
+// A method has part of its frame where it begins and where it returns.
+TEST_CASE("a Mono thread that was stopped anywhere in a method has the methods that called it") {
+  const std::string mono = "/usr/bin/mono-boehm";
+  if (::access(mono.c_str(), X_OK) != 0 || !is_target_built("calls_mono")) return;
+  ChildProcess child({mono, target_path("calls_mono")});
+  REQUIRE(child.read_line(seconds(120)) == "ready");
+  const std::vector<std::string> chain{"Game.Calls.Leaf", "Game.Calls.Middle", "Game.Calls.Outer",
+                                       "Game.Calls.Run"};
+  std::map<std::string, int> innermost;
+  for (int round = 0; round < rounds(20, 300); ++round) {
+    const ToolRun run = run_tool({"stacks", "--json", fmt::format("{}", child.pid())});
+    CAPTURE(run.output);
+    const std::vector<std::string> functions = functions_of(run.output, "calls");
+    REQUIRE_FALSE(functions.empty());
+    ++innermost[functions.front()];
+    const auto begin = std::find(chain.begin(), chain.end(), functions.front());
+    const auto length = static_cast<std::size_t>(chain.end() - begin);
+    REQUIRE(length != 0);
+    REQUIRE(functions.size() > length);
+    CHECK(std::equal(begin, chain.end(), functions.begin()));
+    CHECK(functions[length].starts_with("System.Threading.ThreadHelper."));
+    CHECK(functions.back().find("clone") != std::string::npos);
+  }
+  for (const auto& [function, times] : innermost) {
+    print_figure(fmt::format("stopped in {}: {} times", function, times));
+  }
 }
 
 TEST_CASE("two Mono threads that wait for each other's object are a deadlock") {

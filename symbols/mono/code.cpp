@@ -14,7 +14,7 @@ constexpr std::uint64_t kDomainBytes = 0x400;  // of a domain, where its table m
 constexpr std::uint64_t kMostChunks = 1 << 16;
 constexpr std::uint64_t kMostEntries = 64;  // of a chunk
 constexpr std::uint64_t kMostCode = 1 << 24;
-constexpr std::size_t kStartBytes = 96;
+constexpr std::size_t kStartBytes = std::size_t{1} << 20;
 
 // In the table, and in a chunk of it.
 constexpr std::uint64_t kChunkCount = 8;

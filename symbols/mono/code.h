@@ -22,7 +22,7 @@ namespace heapattach::mono {
 struct Method {
   Range code;
   std::string name;              // "Game.Bank.Transfer"
-  std::vector<std::byte> start;  // its first instructions
+  std::vector<std::byte> start;  // its code, at most a MiB of it
 };
 
 // The methods whose code contains any of these addresses, by address. `words` need not be in order.

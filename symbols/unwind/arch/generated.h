@@ -14,7 +14,7 @@ namespace heapattach::unwind {
 struct GeneratedFunction {
   Range code;
   std::string name;
-  std::vector<std::byte> start;  // its first instructions
+  std::vector<std::byte> start;  // its code, or as much of that as was copied
 };
 
 // The one whose code contains `pc`; null if there is none. They are by address.

@@ -21,8 +21,9 @@ struct GeneratedFrame {
   std::vector<Saved> saved;
 };
 
-// By the instructions before `pc`, of which only those at the function's start move the stack
-// pointer. Nothing if they do something else.
+// By the instructions from `pc` on, if they return without doing anything else. Otherwise by those
+// before it, of which only those at the function's start move the stack pointer. Nothing if they do
+// something else.
 [[nodiscard]] std::optional<GeneratedFrame> generated_frame(std::uint16_t machine,
                                                             const GeneratedFunction& function,
                                                             RemoteAddr pc);
