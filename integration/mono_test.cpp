@@ -1,6 +1,7 @@
 // Mono with the Boehm collector: objects, threads and methods have the program's names.
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include <doctest/doctest.h>
@@ -240,6 +241,98 @@ TEST_CASE("a Mono program's delegates have their methods, and its classes their 
   }
   const ToolRun statics = run_tool({"why", "Game.Cache", bank.pid});
   CHECK(statics.errors.find("'(static fields of Game.Cache)'") != std::string::npos);
+}
+
+namespace {
+
+// A started workers.cs, and what it says: words and their values.
+struct Workers {
+  explicit Workers(const std::vector<std::string>& arguments) : child(arguments) {
+    for (;;) {
+      const std::optional<std::string> line = child.read_line(seconds(120));
+      REQUIRE(line);
+      if (*line == "ready") break;
+      std::vector<std::string> words;
+      for (std::size_t at = 0; at <= line->size();) {
+        const std::size_t end = std::min(line->find('\t', at), line->size());
+        words.push_back(line->substr(at, end - at));
+        at = end + 1;
+      }
+      said.push_back(std::move(words));
+    }
+    pid = fmt::format("{}", child.pid());
+  }
+  [[nodiscard]] std::vector<std::vector<std::string>> all(std::string_view word) const {
+    std::vector<std::vector<std::string>> found;
+    std::copy_if(said.begin(), said.end(), std::back_inserter(found),
+                 [&](const auto& words) { return words.front() == word; });
+    return found;
+  }
+  // The only object that meets a condition.
+  [[nodiscard]] std::string address_of(const std::string& condition) const {
+    const ToolRun found = run_tool({"find", condition, "--values", pid});
+    CAPTURE(found.output);
+    CAPTURE(found.errors);
+    REQUIRE(found.output.starts_with("1 of "));
+    const std::size_t at = found.output.find("0x");
+    return found.output.substr(at, found.output.find(' ', at) - at);
+  }
+
+  ChildProcess child;
+  std::vector<std::vector<std::string>> said;
+  std::string pid;
+};
+
+}  // namespace
+
+TEST_CASE("a Mono thread in Monitor.Wait waits for a pulse of its object, and holds no lock") {
+  const std::string mono = "/usr/bin/mono-boehm";
+  if (::access(mono.c_str(), X_OK) != 0 || !is_target_built("workers_mono")) return;
+  for (const bool has_gate : {false, true}) {
+    CAPTURE(has_gate);
+    std::vector<std::string> command{mono, target_path("workers_mono")};
+    if (has_gate) command.emplace_back("gate");
+    const Workers workers(command);
+    const auto all = workers.all("waits");
+    REQUIRE(all.size() == (has_gate ? 3 : 2));
+    const std::string jobs =
+        workers.address_of(fmt::format("Game.Queue[Name == \"{}\"]", all[0][2]));
+    const std::string pulse = "a pulse of Game.Queue " + jobs;
+    const ToolRun json = run_tool({"stacks", "--json", workers.pid});
+    simdjson::dom::parser parser;
+    const simdjson::dom::element root = parser.parse(json.output);
+    for (const auto& wait : all) {
+      CAPTURE(wait[1]);
+      bool is_found = false;
+      for (const simdjson::dom::element thread : root["threads"]) {
+        std::string_view name;
+        std::string_view awaited;
+        if (thread["name"].get(name) != simdjson::SUCCESS || name != wait[1]) continue;
+        is_found = thread["awaited"].get(awaited) == simdjson::SUCCESS && awaited == pulse;
+        std::int64_t owner = 0;
+        CHECK(thread["waits_for_thread"].get(owner) != simdjson::SUCCESS);
+      }
+      CHECK(is_found);
+    }
+    const std::string saved = target_path("workers_mono") + ".jsonl";
+    REQUIRE(run_tool({"-o", saved, workers.pid}).status == 0);
+    for (const std::string& from : {workers.pid, saved}) {
+      const ToolRun stacks = run_tool({"stacks", from});
+      CAPTURE(stacks.output);
+      CHECK(stacks.output.find("deadlock") == std::string::npos);
+      CHECK(stacks.output.find("  waits for " + pulse) != std::string::npos);
+    }
+    ::unlink(saved.c_str());
+    const ToolRun diagnose = run_tool({"diagnose", workers.pid});
+    CAPTURE(diagnose.output);
+    CHECK(diagnose.output.find("deadlock") == std::string::npos);
+    CHECK(diagnose.output.find(fmt::format("{} threads wait for {} (Monitor.Wait)", all.size(),
+                                           pulse)) != std::string::npos);
+    if (!has_gate) continue;
+    CHECK(diagnose.output.find("1 thread waits for a lock that thread ") != std::string::npos);
+    CHECK(diagnose.output.find(" holder in Game.Program.Hold holds, which waits for " + pulse) !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("Mono with sgen has no objects in malloc's heap, and is named as what keeps them") {

@@ -221,15 +221,20 @@ struct FiberWait {
   bool is_lossy = false;  // a text in its record was changed before it was read
 };
 
+// ThreadWait::mutex of a thread in Mono's Monitor.Wait begins with this: "a pulse of Game.Queue
+// 0x7f12a0".
+inline constexpr std::string_view kPulseOf = "a pulse of ";
+
 // The wait of a thread.
 struct ThreadWait {
   std::string call;                   // "read(5: pipe)"; empty: not in a system call
   std::optional<std::size_t> thread;  // the owner of the mutex that it waits for, or one whose end
   bool is_for_end = false;            // … it waits for
-  std::string mutex;                  // the name of that mutex; empty: unknown
+  std::string mutex;                  // the name of that mutex, or kPulseOf…; empty: unknown
   bool is_lossy = false;              // as for a fiber
 
   [[nodiscard]] bool is_known() const { return !call.empty() || thread || !mutex.empty(); }
+  [[nodiscard]] bool is_for_pulse() const { return mutex.starts_with(kPulseOf); }
 };
 
 }  // namespace heapattach::snapshot

@@ -288,9 +288,26 @@ void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
          fmt::format("{} for a lock that {} holds{}",
                      count == 1 ? "1 thread waits" : fmt::format("{} threads wait", count),
                      title_and_function(thread),
-                     !end.empty()               ? end
-                     : thread.wait.call.empty() ? std::string()
-                                                : ", which is in " + thread.wait.call)});
+                     !end.empty()                 ? end
+                     : thread.wait.is_for_pulse() ? ", which waits for " + thread.wait.mutex
+                     : thread.wait.call.empty()   ? std::string()
+                                                  : ", which is in " + thread.wait.call)});
+  }
+}
+
+// Remarks on objects that threads of Mono wait for a pulse of, with the first of these threads.
+void add_awaited_pulses(const StackReport& report, Diagnosis& diagnosis) {
+  std::map<std::string_view, std::vector<const ThreadSeen*>> waiting;
+  for (const ThreadSeen& thread : report.threads) {
+    if (thread.wait.is_for_pulse()) waiting[thread.wait.mutex].push_back(&thread);
+  }
+  for (const auto& [pulse, threads] : waiting) {
+    const std::string who = title_and_function(*threads.front());
+    diagnosis.remarks.push_back(
+        {StatementKind::Waiting,
+         threads.size() == 1 ? fmt::format("{} waits for {} (Monitor.Wait)", who, pulse)
+                             : fmt::format("{} threads wait for {} (Monitor.Wait), such as {}",
+                                           threads.size(), pulse, who)});
   }
 }
 
@@ -341,6 +358,7 @@ Diagnosis diagnose(const StackReport& report) {
   add_held_up_fibers(report, diagnosis);
   if (diagnosis.findings.empty()) add_fibers_of_channels(report, diagnosis);
   add_held_up_threads(report, diagnosis);
+  if (diagnosis.findings.empty()) add_awaited_pulses(report, diagnosis);
   add_orphaned_mutexes(report, diagnosis);
   return diagnosis;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "report/model/waits.h"
 #include "report/stacks/system_calls.h"
 #include "symbols/mono/classes.h"
 
@@ -59,7 +60,7 @@ std::string lock_name(const mono::Facts& mono,
     return word ? std::optional(*word) : std::nullopt;
   });
   const mono::Class* const found = classes.of_first_word(lock.vtable);
-  return fmt::format("the lock of {} {:#x}",
+  return fmt::format("{}{} {:#x}", lock.is_pulse ? snapshot::kPulseOf : "the lock of ",
                      found == nullptr ? std::string("an object") : found->name, lock.object.value);
 }
 

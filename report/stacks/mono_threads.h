@@ -16,7 +16,7 @@ namespace heapattach::stacks {
 // A thread of a Mono program.
 struct MonoThread {
   std::optional<mono::ManagedThread> known;  // nothing: it is not one of Mono's
-  std::optional<mono::AwaitedLock> awaits;   // nothing: it does not wait for an object's lock
+  std::optional<mono::AwaitedLock> awaits;   // nothing: it waits for no object's lock or pulse
 };
 
 // `memory` is the held target's, or a copy with memory_of_mono().
@@ -31,7 +31,7 @@ struct MonoThread {
                                                 const Modules& modules,
                                                 const MemoryReader& memory);
 
-// "the lock of Game.Account 0x7f12a0". `memory` is the target's.
+// "the lock of Game.Account 0x7f12a0", "a pulse of Game.Queue 0x7f12a0". `memory` is the target's.
 [[nodiscard]] std::string lock_name(const mono::Facts& mono,
                                     const mono::AwaitedLock& lock,
                                     const MemoryReader& memory);

@@ -102,28 +102,30 @@ class Joining {
         }
       }
     }
-    if (scene_.mono != nullptr) add_mono(thread, seen);
+    if (scene_.mono != nullptr && add_mono(thread, seen)) owner.reset();
     owners_.push_back(owner);
     report_.threads.push_back(std::move(seen));
   }
 
-  void add_mono(const FrozenThread& thread, ThreadSeen& seen) {
+  // Returns true if it waits for an object.
+  bool add_mono(const FrozenThread& thread, ThreadSeen& seen) {
     MonoThread found = mono_thread(*scene_.mono, thread, scene_.modules, scene_.capture);
     if (found.known) {
       // The kernel cuts names after 15 bytes.
       if (found.known->name.size() > seen.name.size()) seen.name = found.known->name;
       by_small_id_.emplace(found.known->small_id, report_.threads.size());
     }
-    if (found.awaits) {
+    if (!found.awaits) return false;
+    seen.wait.mutex = lock_name(*scene_.mono, *found.awaits, scene_.memory);
+    if (!found.awaits->is_pulse) {
       seen.awaited_kind = "lock";
-      seen.wait.mutex = lock_name(*scene_.mono, *found.awaits, scene_.memory);
       awaited_.emplace_back(report_.threads.size(), found.awaits->owner);
     }
+    return true;
   }
 
   void add_owners() {
     for (const auto& [thread, small_id] : awaited_) {
-      owners_[thread].reset();
       const auto owner = by_small_id_.find(small_id);
       if (owner != by_small_id_.end()) report_.threads[thread].wait.thread = owner->second;
     }

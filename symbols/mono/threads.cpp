@@ -23,6 +23,12 @@ constexpr std::uint64_t kIsRecord = 2;
 constexpr std::uint64_t kOwnerMask = 0xffff;
 constexpr std::uint64_t kCondition = 40;
 constexpr std::uint64_t kConditionBytes = 48;  // of a condition variable of glibc
+constexpr std::uint64_t kWaiting = 16;         // the first in the list of events
+
+// In an entry of that list, and in what a handle is the address of.
+constexpr std::uint64_t kNextWaiting = 8;
+constexpr std::uint64_t kEventCondition = 56;
+constexpr std::uint64_t kMostWaiting = 1 << 14;
 
 std::uint64_t word_at(const MemoryReader& memory, std::uint64_t at) {
   if (at < kLeastAddress || at % 8 != 0 || at >= kUsualAddressEnd) return 0;
@@ -63,6 +69,23 @@ std::string name_at(const MemoryReader& memory, std::uint64_t at, std::uint32_t 
   return name;
 }
 
+bool is_in_condition(RemoteAddr futex, std::uint64_t condition) {
+  return condition != 0 && futex.value - condition < kConditionBytes;
+}
+
+// Whether a thread in Monitor.Wait waits on `futex`. Takes what it reads from `budget`.
+bool has_waiting(const MemoryReader& memory,
+                 std::uint64_t record,
+                 RemoteAddr futex,
+                 std::uint64_t& budget) {
+  for (std::uint64_t entry = word_at(memory, record + kWaiting); entry != 0 && budget != 0;
+       entry = word_at(memory, entry + kNextWaiting), --budget) {
+    const std::uint64_t handle = word_at(memory, entry);
+    if (handle != 0 && is_in_condition(futex, handle + kEventCondition)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<ManagedThread> thread_at(const ThreadClass& layout,
@@ -82,13 +105,15 @@ std::optional<ManagedThread> thread_at(const ThreadClass& layout,
 std::optional<AwaitedLock> awaited_lock(RemoteAddr futex,
                                         RemoteAddr stack_pointer,
                                         const MemoryReader& memory) {
+  std::uint64_t budget = kMostWaiting;
   for (const std::uint64_t object : words_at(memory, stack_pointer, kStackBytes)) {
     const std::uint64_t lock = word_at(memory, object + kLock);
     if ((lock & kIsRecord) == 0) continue;
     const std::uint64_t record = lock & ~kLockTags;
-    const std::uint64_t condition = word_at(memory, record + kCondition);
-    if (condition == 0 || futex.value - condition >= kConditionBytes) continue;
-    return AwaitedLock{.object = RemoteAddr{object},
+    const bool is_lock = is_in_condition(futex, word_at(memory, record + kCondition));
+    if (!is_lock && !has_waiting(memory, record, futex, budget)) continue;
+    return AwaitedLock{.is_pulse = !is_lock,
+                       .object = RemoteAddr{object},
                        .vtable = word_at(memory, object),
                        .owner = static_cast<std::uint32_t>(word_at(memory, record) & kOwnerMask)};
   }

@@ -12,8 +12,9 @@
 // The word before a thread's own data in glibc has, among others, the address of an object of the
 // class System.Threading.InternalThread, whose fields have names like those of any other class. The
 // second word of an object is its lock. If a second thread has waited for it, the word has the
-// address of a record: its owner, and the condition variable at which others wait for it. (Sources:
-// monitor.h, threads.c, mono-tls.c of 6.8.)
+// address of a record: its owner, the condition variable at which others wait for it, and a list of
+// the threads in Monitor.Wait, which do not hold it: for each, the handle of an event, which has a
+// condition variable of its own. (Sources: monitor.h, threads.c, mono-tls.c, w32handle.h of 6.8.)
 namespace heapattach::mono {
 
 struct ManagedThread {
@@ -27,14 +28,16 @@ struct ManagedThread {
                                                      const MemoryReader& memory);
 
 struct AwaitedLock {
+  bool is_pulse = false;  // a Monitor.Pulse of the object is awaited, not its lock
   RemoteAddr object;
   std::uint64_t vtable = 0;  // of the object
   std::uint32_t owner = 0;   // its small_id; 0: nobody holds it at the moment
 };
 
-// The lock that a thread waits for that is blocked on `futex`, and whose stack begins at
-// `stack_pointer`; nothing if it waits for something else. An object that it works with has the
-// lock, and the futex belongs to the condition variable of that.
+// The lock, or the pulse, that a thread waits for that is blocked on `futex`, and whose stack
+// begins at `stack_pointer`; nothing if it waits for something else. An object that it works with
+// has the lock, and the futex belongs to the lock's condition variable, or to that of one of its
+// events.
 [[nodiscard]] std::optional<AwaitedLock> awaited_lock(RemoteAddr futex,
                                                       RemoteAddr stack_pointer,
                                                       const MemoryReader& memory);

@@ -132,6 +132,8 @@ ThreadNotes notes_on(const StackReport& report, const ThreadSeen& thread) {
   } else if (!thread.ruby && thread.wait.thread) {
     notes.others.push_back(fmt::format("waits for a {} of {}", thread.awaited_kind,
                                        title_of(report.threads.at(*thread.wait.thread))));
+  } else if (thread.wait.is_for_pulse()) {
+    notes.others.push_back("waits for " + thread.wait.mutex);
   }
   if (thread.gone_owner != 0) {
     notes.others.push_back(fmt::format("waits for a {} of thread {}, which no longer exists",

@@ -57,6 +57,28 @@ TEST_CASE("threads that wait for each other's mutexes are called a deadlock, wit
         std::map<std::size_t, std::size_t>{{0, 0}, {1, 0}, {2, 0}});
 }
 
+TEST_CASE("threads of Mono that wait for a pulse of the same object are named together") {
+  StackReport report;
+  report.threads = {thread(10), thread(11), thread(12)};
+  report.threads[0].wait.mutex = "a pulse of Game.Queue 0x7f10";
+  CHECK(remark_of(report) == "thread 10 waits for a pulse of Game.Queue 0x7f10 (Monitor.Wait)");
+  report.threads[2].function = "Game.Worker.Run";
+  report.threads[2].wait.mutex = report.threads[0].wait.mutex;
+  CHECK(remark_of(report) ==
+        "2 threads wait for a pulse of Game.Queue 0x7f10 (Monitor.Wait), such as thread 10");
+  SUBCASE("and so is what one of them holds up") {
+    report.threads[1].wait.thread = 2;
+    CHECK(remark_of(report) ==
+          "1 thread waits for a lock that thread 12 in Game.Worker.Run holds, which waits for a "
+          "pulse of Game.Queue 0x7f10");
+  }
+  SUBCASE("but are not mentioned beside a deadlock") {
+    report.threads[1].wait.thread = 1;
+    CHECK(diagnose(report).findings.size() == 1);
+    CHECK(diagnose(report).remarks.empty());
+  }
+}
+
 TEST_CASE("a thread that waits for its own mutex is a deadlock") {
   StackReport report;
   report.threads = {thread(10, 0)};

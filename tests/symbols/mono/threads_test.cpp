@@ -66,6 +66,25 @@ TEST_CASE("the lock that a thread waits for is that of an object on its stack") 
     CHECK_FALSE(awaited(kCondition.value + 48));
     CHECK_FALSE(awaited(kCondition.value - 8));
   }
+  SUBCASE("or a pulse, if the futex is in that of one of its events") {
+    constexpr RemoteAddr kFirst{0x64'0000};
+    constexpr RemoteAddr kSecond{0x64'0010};
+    constexpr RemoteAddr kEvent{0x65'0000};
+    memory.map_zero(kFirst, 64);
+    memory.put(kRecord + 16, kFirst.value);
+    memory.put(kFirst, kEvent.value + 0x1000);
+    memory.put(kFirst + 8, kSecond.value);
+    memory.put(kSecond, kEvent.value);
+    REQUIRE(awaited(kEvent.value + 96));
+    CHECK(awaited(kEvent.value + 96)->is_pulse);
+    CHECK(awaited(kEvent.value + 96)->object == kObject);
+    CHECK_FALSE(awaited(kEvent.value + 40));  // its mutex
+    CHECK_FALSE(awaited(kCondition.value + 0x28)->is_pulse);
+    SUBCASE("even if the list never ends") {
+      memory.put(kSecond + 8, kFirst.value);
+      CHECK_FALSE(awaited(0x66'0000));
+    }
+  }
   SUBCASE("nor if the object was never waited for") {
     memory.put(kObject + 8, std::uint64_t{0x42 << 10});
     CHECK_FALSE(awaited(kCondition.value + 0x28));
