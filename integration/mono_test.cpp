@@ -285,6 +285,31 @@ struct Workers {
 
 }  // namespace
 
+TEST_CASE("each Mono thread's own static fields are roots with the names of the thread and field") {
+  const std::string mono = "/usr/bin/mono-boehm";
+  if (::access(mono.c_str(), X_OK) != 0 || !is_target_built("workers_mono")) return;
+  const Workers workers({mono, target_path("workers_mono")});
+  const auto all = workers.all("own");
+  REQUIRE(all.size() == 3);
+  for (const auto& own : all) {
+    const std::string thread =
+        own[1].empty() ? "managed thread " + own[2] : fmt::format("thread \"{}\"", own[1]);
+    CAPTURE(thread);
+    for (const bool is_current : {true, false}) {
+      const std::string job = workers.address_of(
+          fmt::format("Game.Job[Title == \"{}\"]", is_current ? own[3] : own[4]));
+      const ToolRun why = run_tool({"why", job, workers.pid});
+      CAPTURE(why.output);
+      CHECK(why.output.find(fmt::format("(static fields of {})", thread)) != std::string::npos);
+      const std::string field = is_current ? "Game.Own.Current" : "Game.Own.Wide.Last";
+      CHECK(why.output.find(fmt::format("{} → {}", field, job)) != std::string::npos);
+    }
+  }
+  const ToolRun redacted = run_tool({"count", "--redact", "full", workers.pid});
+  CHECK(redacted.status == 0);
+  CHECK(redacted.output.find("rker") == std::string::npos);
+}
+
 TEST_CASE("a Mono thread in Monitor.Wait waits for a pulse of its object, and holds no lock") {
   const std::string mono = "/usr/bin/mono-boehm";
   if (::access(mono.c_str(), X_OK) != 0 || !is_target_built("workers_mono")) return;
@@ -333,6 +358,27 @@ TEST_CASE("a Mono thread in Monitor.Wait waits for a pulse of its object, and ho
     CHECK(diagnose.output.find(" holder in Game.Program.Hold holds, which waits for " + pulse) !=
           std::string::npos);
   }
+}
+
+TEST_CASE("a second domain of Mono has its own static fields, and its methods have names") {
+  const std::string mono = "/usr/bin/mono-boehm";
+  if (::access(mono.c_str(), X_OK) != 0 || !is_target_built("workers_mono")) return;
+  const Workers workers({mono, target_path("workers_mono")});
+  const auto domains = workers.all("domain");
+  REQUIRE(domains.size() == 1);
+  const Count count =
+      count_of(::atoi(workers.pid.c_str()), release_of("mono", {mono, "--version"}, {"6.8.0"}));
+  CHECK(count.objects.at("Game.Crate") == std::stoll(domains[0][2]));
+  const ToolRun why = run_tool({"why", "Game.Crate", workers.pid});
+  CAPTURE(why.output);
+  CHECK(why.output.find(fmt::format("(static fields of Game.Depot in domain \"{}\")",
+                                    domains[0][1])) != std::string::npos);
+  CHECK(why.output.find("crates → 0x") != std::string::npos);
+  const ToolRun stacks = run_tool({"stacks", "--json", workers.pid});
+  CAPTURE(stacks.output);
+  const auto functions = functions_of(stacks.output, "guard of the second domain");
+  CHECK(std::find(functions.begin(), functions.end(), "Game.Depot.Guard") != functions.end());
+  CHECK(stacks.output.find("generated code") == std::string::npos);
 }
 
 TEST_CASE("Mono with sgen has no objects in malloc's heap, and is named as what keeps them") {

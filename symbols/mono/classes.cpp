@@ -24,6 +24,7 @@ constexpr int kDeepest = 8;                     // of names and of embedded valu
 constexpr int kMostBases = 64;
 constexpr std::uint64_t kDomainBytes = 0x400;  // of a domain, where its list of vtables may be
 constexpr std::uint64_t kMostVtables = 1 << 20;
+constexpr std::uint64_t kMostThreadFields = 1 << 14;
 
 constexpr std::uint64_t kVtableDomain = 0x10;
 constexpr std::uint64_t kVtableFlags = 0x2f;  // a byte
@@ -224,22 +225,46 @@ void ClassReader::read_array(Class& into) const {
 
 // A domain has a list of its vtables: an array, and how many are in it. The list is recognised by
 // its first and its last one, which belong to the domain.
-std::vector<std::uint64_t> ClassReader::vtables_of(std::uint64_t domain) {
+std::optional<ClassReader::VtableList> ClassReader::vtable_list(std::uint64_t domain) {
   const auto is_its = [&](std::uint64_t vtable) {
     const Class* const found = of_first_word(vtable);
     return found != nullptr && found->domain == domain;
   };
-  std::vector<std::uint64_t> vtables;
   for (std::uint64_t at = 0; at < kDomainBytes && domain % 8 == 0; at += 8) {
     const std::uint64_t list = word(domain + at);
     const std::uint64_t array = list != 0 && list % 8 == 0 ? word(list) : 0;
     const std::uint64_t count = array != 0 ? number(list + 8, 4) : 0;
     if (array % 8 != 0 || count == 0 || count > kMostVtables) continue;
     if (!is_its(word(array)) || !is_its(word(array + (count - 1) * 8))) continue;
-    for (std::uint64_t i = 0; i < count; ++i) vtables.push_back(word(array + i * 8));
-    return vtables;
+    return VtableList{at, array, count};
   }
+  return std::nullopt;
+}
+
+std::vector<std::uint64_t> ClassReader::vtables_of(std::uint64_t domain) {
+  std::vector<std::uint64_t> vtables;
+  const VtableList list = vtable_list(domain).value_or(VtableList{});
+  for (std::uint64_t i = 0; i < list.count; ++i) vtables.push_back(word(list.array + i * 8));
   return vtables;
+}
+
+std::vector<std::uint64_t> ClassReader::domains() const {
+  std::vector<std::uint64_t> domains;
+  const std::uint64_t info = word(facts_.string_class + kRuntimeInfo);
+  if (facts_.string_class == 0 || info == 0 || info % 8 != 0) return domains;
+  const std::uint64_t last = std::min(number(info, 2), kMostDomains);
+  for (std::uint64_t i = 0; i <= last; ++i) {
+    const std::uint64_t vtable = word(info + 8 + i * 8);
+    if (vtable == 0 || vtable % 8 != 0 || word(vtable) != facts_.string_class) continue;
+    domains.push_back(word(vtable + kVtableDomain));
+  }
+  return domains;
+}
+
+// Its name is before its list of vtables.
+std::string ClassReader::domain_name(std::uint64_t domain) {
+  const auto list = vtable_list(domain);
+  return list && list->at >= 8 ? text(word(domain + list->at - 8)) : std::string();
 }
 
 const Class* ClassReader::find(std::uint64_t domain,
@@ -260,6 +285,57 @@ std::vector<Field> ClassReader::static_fields(const Class& of) {
   std::vector<Field> fields;
   add_fields(of.at, {.at = 0, .before = {}, .is_static = true, .depth = 0}, fields);
   return fields;
+}
+
+bool ClassReader::is_thread_field(std::uint64_t at) const {
+  if (at == 0 || at % 8 != 0 || number(at + kFieldOffset, 4) != kOfThread) return false;
+  const std::uint64_t of = word(at + kFieldParent);
+  const std::uint64_t first = of == 0 || of % 8 != 0 ? 0 : word(of + kFields);
+  const std::uint64_t type = word(at);
+  return first != 0 && first <= at && (at - first) % kFieldBytes == 0 &&
+         (at - first) / kFieldBytes < kMostFields && type != 0 && type % 8 == 0 &&
+         (number(type + kTypeAttributes, 2) & kStaticField) != 0;
+}
+
+// A table: two functions, slots, how many these are, and how many entries it has. An entry is a
+// field, where a thread has it, and the next entry of its slot. Empty if it is none.
+std::vector<std::pair<std::uint64_t, std::uint64_t>> ClassReader::thread_field_table(
+    std::uint64_t table) const {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> entries;
+  if (table == 0 || table % 8 != 0) return {};
+  const std::uint64_t slots = word(table + 0x10);
+  const std::uint64_t size = number(table + 0x18, 4);
+  const std::uint64_t used = number(table + 0x1c, 4);
+  const bool fits = slots != 0 && slots % 8 == 0 && size != 0 && size <= kMostThreadFields &&
+                    used != 0 && used <= kMostThreadFields;
+  for (std::uint64_t i = 0; fits && i < size; ++i) {
+    for (std::uint64_t entry = word(slots + i * 8); entry != 0; entry = word(entry + 0x10)) {
+      const std::uint64_t field = entry % 8 == 0 ? word(entry) : 0;
+      if (entries.size() == used || !is_thread_field(field)) return {};
+      entries.emplace_back(field, word(entry + 8));
+    }
+  }
+  return entries.size() == used ? entries : decltype(entries){};
+}
+
+// A domain has a table of them. Where a thread has one is a number: six bits for the chunk, and 25
+// for the offset. The highest bit is set if each context has its own.
+std::vector<ThreadField> ClassReader::thread_fields(std::uint64_t domain) {
+  constexpr std::uint64_t kOfContext = 1U << 31U;
+  std::vector<ThreadField> found;
+  for (std::uint64_t at = 0; at < kDomainBytes && domain % 8 == 0 && found.empty(); at += 8) {
+    for (const auto& [field, place] : thread_field_table(word(domain + at))) {
+      if ((place & kOfContext) != 0) continue;
+      steps_ = 0;
+      const std::string of = name_of(word(field + kFieldParent), 0);
+      const std::string name = text(word(field + kFieldName));
+      if (of.empty() || name.empty()) continue;
+      std::vector<Field> fields;
+      add_field(word(field), place >> 6 & 0x1ffffff, of + "." + shown_field(name), 0, fields);
+      for (Field& one : fields) found.push_back({place & 0x3f, std::move(one)});
+    }
+  }
+  return found;
 }
 
 // A method begins with its attributes and its token, which names the table of methods.
@@ -358,18 +434,26 @@ void ClassReader::add_fields(std::uint64_t of,
     if (!is_wanted || offset > kMostBytes) continue;
     const std::string name = text(word(field + kFieldName));
     if (name.empty()) return;
-    const std::uint64_t embedded = embedded_class(type);
-    const bool is_whole = embedded == 0 || is_enumeration(embedded) || is_decimal(embedded);
-    if (!is_whole) {
-      add_fields(embedded,
-                 {.at = offset - kObjectHeader,
-                  .before = fmt::format("{}{}.", how.before, shown_field(name)),
-                  .is_static = false,
-                  .depth = how.depth + 1},
-                 into);
-    } else {
-      into.push_back(field_of(type, offset, how.before + shown_field(name)));
-    }
+    add_field(type, offset, how.before + shown_field(name), how.depth, into);
+  }
+}
+
+void ClassReader::add_field(std::uint64_t type,
+                            std::uint64_t offset,
+                            const std::string& name,
+                            int depth,
+                            std::vector<Field>& into) const {
+  const std::uint64_t embedded = embedded_class(type);
+  const bool is_whole = embedded == 0 || is_enumeration(embedded) || is_decimal(embedded);
+  if (is_whole) {
+    into.push_back(field_of(type, offset, name));
+  } else {
+    add_fields(embedded,
+               {.at = offset - kObjectHeader,
+                .before = name + ".",
+                .is_static = false,
+                .depth = depth + 1},
+               into);
   }
 }
 

@@ -46,6 +46,16 @@ struct Class {
   std::uint64_t static_bytes = 0;
 };
 
+// A static field that each thread has its own of. They are in chunks, which grow.
+struct ThreadField {
+  std::uint64_t chunk = 0;
+  Field field;  // its offset is in the chunk
+};
+inline constexpr std::uint64_t kThreadChunks = 8;
+[[nodiscard]] constexpr std::uint64_t thread_chunk_bytes(std::uint64_t chunk) {
+  return std::uint64_t{1024} << 2 * chunk;
+}
+
 // Reads classes. Trusts no number: a class takes a bounded number of steps, and a name that is not
 // text is none.
 class ClassReader {
@@ -76,6 +86,12 @@ class ClassReader {
                                   std::uint64_t& vtable);
   // The static fields of a class.
   [[nodiscard]] std::vector<Field> static_fields(const Class& of);
+  // The static fields that each thread has its own of, of all classes of a domain, with their
+  // classes: "Game.Cache.Current".
+  [[nodiscard]] std::vector<ThreadField> thread_fields(std::uint64_t domain);
+  // All domains; "tests.exe": the name of one, empty if it is unknown.
+  [[nodiscard]] std::vector<std::uint64_t> domains() const;
+  [[nodiscard]] std::string domain_name(std::uint64_t domain);
 
  private:
   struct FieldsOf;
@@ -89,6 +105,15 @@ class ClassReader {
   [[nodiscard]] std::string text(std::uint64_t at) const;
   [[nodiscard]] bool is_vtable(std::uint64_t word, std::uint64_t of) const;
   [[nodiscard]] std::unique_ptr<Class> read(std::uint64_t vtable) const;
+  struct VtableList {
+    std::uint64_t at = 0;  // in the domain
+    std::uint64_t array = 0;
+    std::uint64_t count = 0;
+  };
+  [[nodiscard]] std::optional<VtableList> vtable_list(std::uint64_t domain);
+  [[nodiscard]] bool is_thread_field(std::uint64_t at) const;
+  [[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint64_t>> thread_field_table(
+      std::uint64_t table) const;
   void read_array(Class& into) const;
   void read_delegate(Class& into) const;
 
@@ -103,6 +128,11 @@ class ClassReader {
   [[nodiscard]] bool is_decimal(std::uint64_t of) const;
   [[nodiscard]] Field field_of(std::uint64_t type, std::uint64_t offset, std::string name) const;
   void add_fields(std::uint64_t of, const FieldsOf& how, std::vector<Field>& into) const;
+  void add_field(std::uint64_t type,
+                 std::uint64_t offset,
+                 const std::string& name,
+                 int depth,
+                 std::vector<Field>& into) const;
 
   const Facts& facts_;
   ReadWord read_;

@@ -44,6 +44,8 @@ class TableReader {
           return word ? std::optional(*word) : std::nullopt;
         }) {}
 
+  [[nodiscard]] std::vector<std::uint64_t> domains() const { return classes_.domains(); }
+
   // Calls `see` with the records in the table of a domain.
   template <class See>
   void for_each(std::uint64_t domain, const See& see) {
@@ -110,14 +112,17 @@ std::vector<Method> methods_at(const Facts& facts,
   std::sort(words.begin(), words.end());
   std::vector<Method> methods;
   TableReader table(facts, memory, map);
-  table.for_each(facts.domain, [&](const Record& record) {
+  const auto see = [&](const Record& record) {
     const auto word = std::lower_bound(words.begin(), words.end(), record.code);
     if (word == words.end() || *word - record.code > record.bytes) return;
     Method method{{RemoteAddr{record.code}, record.bytes}, table.name_of(record), {}};
     method.start.resize(std::min<std::size_t>(kStartBytes, record.bytes));
     if (!memory.read(method.code.start, method.start)) return;
     methods.push_back(std::move(method));
-  });
+  };
+  std::vector<std::uint64_t> domains = table.domains();
+  if (domains.empty()) domains.push_back(facts.domain);
+  for (const std::uint64_t domain : domains) table.for_each(domain, see);
   std::sort(methods.begin(), methods.end(),
             [](const Method& a, const Method& b) { return a.code.start < b.code.start; });
   // A method that was compiled again may be in it twice. None may overlap the next.

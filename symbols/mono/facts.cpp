@@ -94,11 +94,13 @@ std::optional<ThreadClass> find_thread_class(const Facts& facts, const MemoryRea
   const Class* const thread =
       classes.find(facts.domain, "System.Threading", "InternalThread", found.vtable);
   if (thread == nullptr) return std::nullopt;
-  const std::array<std::pair<std::string_view, std::uint64_t*>, 4> wanted{
+  const std::array<std::pair<std::string_view, std::uint64_t*>, 6> wanted{
       {{"thread_id", &found.native_id},
        {"small_id", &found.small_id},
        {"name_chars", &found.name},
-       {"name_length", &found.name_length}}};
+       {"name_length", &found.name_length},
+       {"managed_id", &found.managed_id},
+       {"static_data", &found.statics}}};
   for (const auto& [name, offset] : wanted) {
     const auto field = std::find_if(thread->fields.begin(), thread->fields.end(),
                                     [name = name](const Field& one) { return one.name == name; });
@@ -115,9 +117,10 @@ std::optional<Facts> facts_from(const KnownClass& known, const MemoryReader& mem
   for (const Sample& sample : kSamples) {
     if (!prover.is_class(known(sample.function), sample)) return std::nullopt;
   }
-  const auto methods = prover.methods_at(known("mono_get_string_class"));
+  const std::uint64_t string = known("mono_get_string_class");
+  const auto methods = prover.methods_at(string);
   if (!methods) return std::nullopt;
-  return Facts{*methods};
+  return Facts{.methods_at = *methods, .string_class = string};
 }
 
 std::optional<Facts> find_mono(const Modules& modules, const MemoryReader& memory) {

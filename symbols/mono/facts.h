@@ -39,7 +39,9 @@ inline constexpr std::uint64_t kTypeCode = 10;       // a byte
 inline constexpr std::uint64_t kFieldBytes = 0x20;
 inline constexpr std::uint64_t kFieldName = 8;
 inline constexpr std::uint64_t kFieldParent = 0x10;
-inline constexpr std::uint64_t kFieldOffset = 0x18;  // an int
+inline constexpr std::uint64_t kFieldOffset = 0x18;     // an int
+inline constexpr std::uint64_t kOfThread = 0xffffffff;  // instead: each thread has its own, or each
+                                                        // context
 inline constexpr std::uint64_t kObjectHeader = 0x10;
 inline constexpr std::uint64_t kArrayLength = 0x18;
 inline constexpr std::uint64_t kArrayElements = 0x20;
@@ -73,6 +75,8 @@ struct ThreadClass {
   std::uint64_t small_id = 0;
   std::uint64_t name = 0;  // the address of its text, in UTF-8
   std::uint64_t name_length = 0;
+  std::uint64_t managed_id = 0;  // an int, by which programs know it
+  std::uint64_t statics = 0;     // the addresses of its own static fields ([ThreadStatic])
 };
 
 struct Facts {
@@ -81,6 +85,7 @@ struct Facts {
   std::optional<RootVariables> roots = std::nullopt;
   std::uint64_t domain = 0;  // the first one; 0: unknown
   std::optional<ThreadClass> threads = std::nullopt;
+  std::uint64_t string_class = 0;  // which every domain uses
 };
 
 // Nothing if the target does not use Mono, Mono has not started yet, or its classes have another

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,10 @@ class MonoHeap {
     heap.fake.put(RemoteAddr{statics}, empty);
     heap.namer = [this](const runtimes::HeapView& view) {
       runtimes::ObjectNames names(view.heap().slots());
-      mono::name_objects(facts().value(), view, names);
+      mono::Facts known = facts().value();
+      known.domain = first_domain;
+      known.threads = threads;
+      mono::name_objects(known, view, names);
       return names;
     };
   }
@@ -158,7 +162,9 @@ class MonoHeap {
   [[nodiscard]] std::string keys_at(std::uint64_t at) { return heap.keys_at(RemoteAddr{at}); }
 
   TypedHeap heap;
-  std::uint64_t domain = 0;
+  std::uint64_t domain = 0;  // of new vtables
+  std::uint64_t first_domain = 0;
+  std::optional<mono::ThreadClass> threads;
   std::uint64_t object = 0;
   std::uint64_t string = 0;
   std::uint64_t value_type = 0;

@@ -284,6 +284,13 @@ TEST_CASE("static fields are found through the list of the domain's vtables") {
     CHECK(mono.type_at(fields) == "(static fields of Shop.Store)");
     CHECK(mono.keys_at(fields) == "All");
   }
+  SUBCASE("with the name of the domain, if it is not the first one") {
+    mono.list_vtables();
+    mono.put(mono.domain + 0xf8, mono.text("tests"));
+    mono.first_domain = mono.domain + 0x1000;
+    mono.heap.join();
+    CHECK(mono.type_at(fields) == "(static fields of Shop.Store in domain \"tests\")");
+  }
   SUBCASE("and without it have no name") {
     mono.heap.join();
     CHECK(mono.type_at(fields) == "(unknown uncollectable)");
@@ -293,6 +300,86 @@ TEST_CASE("static fields are found through the list of the domain's vtables") {
     mono.put(store + mono::kElementBytes, 80);
     mono.heap.join();
     CHECK(mono.type_at(fields) == "(unknown uncollectable)");
+  }
+}
+
+TEST_CASE("what a thread has of static fields of its own is known by the domain's table of them") {
+  MonoHeap mono;
+  const auto thread =
+      mono.add_class({.name = "InternalThread", .parent = mono.object, .instance_bytes = 64});
+  mono.add_vtable(thread);
+  mono.threads = mono::ThreadClass{.vtable = mono.vtables.at(thread),
+                                   .name = 24,
+                                   .name_length = 32,
+                                   .managed_id = 36,
+                                   .statics = 40};
+  const auto job = mono.add_class({.name = "Job", .space = "Shop", .parent = mono.object});
+  mono.add_vtable(job);
+  const auto own = mono.add_class({.name = "Own", .space = "Shop", .parent = mono.object});
+  const auto is_static = mono.type_of(job, mono::kClass, 0x16);
+  mono.set_fields(own, {{"Current", mono::kOfThread, is_static},
+                        {"Of", mono::kOfThread, is_static},
+                        {"Next", mono::kOfThread, is_static}});
+  const auto field = [&](std::uint64_t number) {
+    return mono.heap.fake.memory().read_as<std::uint64_t>(RemoteAddr{own + mono::kFields}).value() +
+           number * mono::kFieldBytes;
+  };
+  // The last one is in the second chunk, the one before of a context.
+  const auto table = mono.room(32);
+  const auto slots = mono.room(16);
+  const auto last = mono.room(24);
+  const auto context = mono.room(24);
+  const auto first = mono.room(24);
+  mono.put(mono.domain + 0x80, table);
+  mono.put(table + 16, slots);
+  mono.put(table + 24, std::uint64_t{3} << 32 | 2);
+  mono.put(slots, first);
+  mono.put(slots + 8, last);
+  const auto entry = [&](std::uint64_t at, std::uint64_t of, std::uint64_t place,
+                         std::uint64_t next) {
+    mono.put(at, of);
+    mono.put(at + 8, place);
+    mono.put(at + 16, next);
+  };
+  entry(first, field(0), 0x48 << 6, context);
+  entry(context, field(1), 0x8000'0000 | 0x58 << 6, 0);
+  entry(last, field(2), 0x8 << 6 | 1, 0);
+  const auto one = mono.instance(thread, 64);
+  const auto chunk = mono.heap.object(1024, heap::kUncollectable).value;
+  const auto second = mono.heap.object(4096, heap::kUncollectable).value;
+  mono.put(one + 40, chunk);
+  mono.put(chunk, chunk);
+  mono.put(chunk + 8, second);
+  mono.put(chunk + 0x48, mono.instance(job, 16));
+  mono.put(second + 8, mono.instance(job, 16));
+  mono.put(one + 32, std::uint64_t{5} << 32 | 6);
+  const auto name = mono.text("worker");
+  SUBCASE("with the thread's name") {
+    mono.put(one + 24, name);
+    mono.heap.join();
+    CHECK(mono.type_at(chunk) == "(static fields of thread \"worker\")");
+    CHECK(mono.type_at(second) == "(static fields of thread \"worker\")");
+    CHECK(mono.keys_at(chunk) == "+0 +8 Shop.Own.Current");  // the chunks, and then the field
+    CHECK(mono.keys_at(second) == "Shop.Own.Next");
+  }
+  SUBCASE("or its number") {
+    mono.heap.join();
+    CHECK(mono.type_at(chunk) == "(static fields of managed thread 5)");
+  }
+  SUBCASE("not if one of its entries is none of a field") {
+    mono.put(last, field(2) + 8);
+    mono.heap.join();
+    CHECK(mono.keys_at(chunk) == "+0 +8 +72");
+  }
+  SUBCASE("not if there are more entries than it says") {
+    mono.put(first + 16, first);
+    mono.heap.join();
+    CHECK(mono.keys_at(chunk) == "+0 +8 +72");
+  }
+  SUBCASE("nor if the first chunk does not begin with its own address") {
+    mono.put(chunk, chunk + 8);
+    mono.heap.join();
+    CHECK(mono.type_at(chunk) == "(unknown uncollectable)");
   }
 }
 
