@@ -103,7 +103,7 @@ TEST_CASE("objects of a Mono program are found by numbers of every kind") {
     REQUIRE(tab != std::string::npos);
     expected.emplace_back(line->substr(0, tab), line->substr(tab + 1));
   }
-  CHECK(expected.size() == 20);
+  CHECK(expected.size() == 26);
   const std::string pid = fmt::format("{}", child.pid());
   const std::string saved = target_path("orders_mono") + ".jsonl";
   REQUIRE(run_tool({"--values", "-o", saved, pid}).status == 0);
@@ -120,6 +120,10 @@ TEST_CASE("objects of a Mono program are found by numbers of every kind") {
       CAPTURE(found.errors);
       CHECK(found.output.starts_with(count + " of 100 Shop.Order match"));
     }
+    // Where values have names, all of them are texts.
+    const ToolRun number = find("Shop.Order[State == 200]", from);
+    CAPTURE(number.errors);
+    CHECK(number.status != 0);
     const ToolRun refused = find("Shop.Wide[Last == 7]", from);
     CAPTURE(refused.errors);
     CHECK(refused.status != 0);

@@ -5,6 +5,8 @@ using System.Collections.Generic;
 
 namespace Shop {
   public enum State : byte { New, Paid, Sent = 200 }
+  public enum Route : long { Unknown = -1, Air = 1L << 40 }
+  [Flags] public enum Marks : ushort { None = 0, Fragile = 1, Cold = 2, Rush = 0x8000 }
 
   public struct Size { public short Width; public long Depth; }
 
@@ -17,6 +19,8 @@ namespace Shop {
     public bool IsPaid;
     public char Grade;
     public State State;
+    public Route Route;
+    public Marks Marks;
     public decimal Amount;
     public int? Rank;
     public Size Size;
@@ -38,8 +42,9 @@ namespace Shop {
       return new Order {
         Total = i - 20, Id = (long) i << 40, Serial = ulong.MaxValue - (ulong) i, Rate = i / 4f, Price = -i / 8.0,
         IsPaid = i % 3 == 0, Grade = i % 2 == 0 ? 'é' : 'b', State = i < 5 ? State.Sent : State.Paid,
+        Route = i % 2 == 0 ? Route.Air : Route.Unknown, Marks = i < 9 ? Marks.Rush : i < 12 ? Marks.Cold | Marks.Rush : 0,
         Amount = i == 9 ? decimal.MaxValue : (i - 50) / 100m, Rank = i % 4 == 0 ? (int?) null : i,
-        Size = new Size { Width = (short) -i, Depth = -((long) i << 33) }, Boxed = i * 10, Name = "order " + i
+        Size = new Size { Width = (short) -i, Depth = -((long) i << 33) }, Boxed = i == 77 ? (object) State.New : i * 10, Name = "order " + i
       };
     }
 
@@ -59,7 +64,13 @@ namespace Shop {
       Say("Price == -3.125", order => order.Price == -3.125);
       Say("IsPaid == true", order => order.IsPaid);
       Say("Grade == \"é\"", order => order.Grade == 'é');
-      Say("State == 200", order => order.State == State.Sent);
+      Say("State == \"Sent\"", order => order.State.ToString() == "Sent");
+      Say("Route == \"Unknown\"", order => order.Route.ToString() == "Unknown");
+      Say("Route == \"Air\"", order => order.Route.ToString() == "Air");
+      Say("Marks == \"Rush\"", order => order.Marks.ToString() == "Rush");
+      Say("Marks != \"None\"", order => order.Marks.ToString() != "None");
+      Say("Marks == \"32770\"", order => order.Marks == (Marks.Cold | Marks.Rush));  // has no name
+      Say("Boxed == \"New\"", order => order.Boxed.ToString() == "New");
       Say("Amount == 0.05", order => order.Amount == 0.05m);
       Say("Amount < -0.1", order => order.Amount < -0.1m);
       Say("Amount > 79228162514264337593543950334", order => order.Amount > 79228162514264337593543950334m);
@@ -67,7 +78,7 @@ namespace Shop {
       Say("Rank.value > 90", order => order.Rank > 90);
       Say("Size.Width < -90", order => order.Size.Width < -90);
       Say("Size.Depth == -171798691840", order => order.Size.Depth == -171798691840);
-      Say("Boxed >= 500", order => (int) order.Boxed >= 500);
+      Say("Boxed >= 500", order => order.Boxed is int && (int) order.Boxed >= 500);
       Say("Name == \"order 7\" or Total == 0", order => order.Name == "order 7" || order.Total == 0);
       Say("Before.Total > 70", order => order.Before != null && order.Before.Total > 70);
       Console.WriteLine("ready");

@@ -145,6 +145,7 @@ void add_numbers(const runtimes::Shape& shape, ValuePlan& plan) {
     field.offset = number.offset;
     field.bytes = number.bytes;
     field.kind = number.kind;
+    field.names = number.names;
     field.path = number.name;
     plan.fields.push_back(std::move(field));
   }
@@ -186,6 +187,15 @@ std::optional<Scalar> decimal_of(std::span<const std::byte> bytes) {
   return Scalar{std::move(digits), false};
 }
 
+// An enumeration's values are texts, so that one without a name is not compared with a number, and
+// the others not at all.
+std::string name_or(std::string digits, std::uint64_t value, const ValuePlan::Field& field) {
+  for (const runtimes::Shape::Named& one : field.names) {
+    if (std::bit_cast<std::uint64_t>(one.value) == value) return one.name;
+  }
+  return digits;
+}
+
 }  // namespace
 
 ValuePlan plan_values(const TypeRows& rows, TypeIndex row) {
@@ -223,9 +233,14 @@ std::optional<Scalar> read_number(std::span<const std::byte> bytes, const ValueP
   if (its.size() > sizeof raw) return std::nullopt;
   std::memcpy(&raw, its.data(), its.size());
   const auto bits = static_cast<unsigned>(its.size() * 8);
+  const bool is_named = !field.names.empty();
   switch (*field.kind) {
-    case Kind::Unsigned: return Scalar{fmt::format("{}", raw), false};
-    case Kind::Signed: return Scalar{fmt::format("{}", signed_of(raw, bits)), false};
+    case Kind::Unsigned: return Scalar{name_or(fmt::format("{}", raw), raw, field), is_named};
+    case Kind::Signed: {
+      const std::int64_t number = signed_of(raw, bits);
+      const auto same = std::bit_cast<std::uint64_t>(number);
+      return Scalar{name_or(fmt::format("{}", number), same, field), is_named};
+    }
     case Kind::Float: return float_of(raw, its.size());
     case Kind::Boolean: return Scalar{raw != 0 ? "true" : "false", false};
     case Kind::Character: {

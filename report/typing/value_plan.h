@@ -29,6 +29,7 @@ struct ValuePlan {
     std::uint8_t bit_offset = 0;
     std::string path;
     std::optional<runtimes::Shape::Number::Kind> kind{};  // of a number of a runtime's object
+    std::vector<runtimes::Shape::Named> names{};          // of its values
   };
   Whole whole = Whole::Nothing;
   std::uint64_t length_at = 0;  // of a text in UTF-16, and

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "symbols/mono/metadata.h"
 #include "symbols/text/utf8.h"
 
 namespace heapattach::mono {
@@ -122,7 +123,8 @@ void add_fields(const std::vector<Field>& fields, std::uint64_t bytes, runtimes:
     const bool may_refer = is_word && field.kind != Kind::Float;
     if (may_refer) into.words.push_back({field.offset, field.name, field.type});
     if (field.is_reference) continue;
-    into.numbers.push_back({field.offset, field.bytes, field.kind, field.name, field.type});
+    into.numbers.push_back(
+        {field.offset, field.bytes, field.kind, field.name, field.type, field.names});
   }
   into.has_only_references = true;
 }
@@ -192,6 +194,9 @@ std::unique_ptr<Class> ClassReader::read(std::uint64_t vtable) const {
   }
   std::sort(found->fields.begin(), found->fields.end(),
             [](const Field& a, const Field& b) { return a.offset < b.offset; });
+  if (found->fields.size() == 1 && is_enumeration(at)) {
+    found->fields.front().names = names_of_values(at);
+  }
   read_delegate(*found);
   const std::uint64_t slots = number(at + kVtableSlots, 4);
   if ((number(vtable + kVtableFlags, 1) & kHasStaticFields) != 0 && slots <= kMostSlots) {
@@ -396,6 +401,18 @@ std::uint64_t ClassReader::type_of_values(std::uint64_t enumeration) const {
   return 0;
 }
 
+const std::vector<runtimes::Shape::Named>& ClassReader::names_of_values(
+    std::uint64_t enumeration) const {
+  const auto [at, is_new] = names_of_values_.try_emplace(enumeration);
+  const std::uint64_t image = is_new ? word(enumeration + kImage) : 0;
+  if (image == 0 || image % 8 != 0) return at->second;
+  const auto metadata = Metadata::at(word(image + kMetadata), read_);
+  if (metadata) {
+    at->second = metadata->values_of(static_cast<std::uint32_t>(number(enumeration + kToken, 4)));
+  }
+  return at->second;
+}
+
 Field ClassReader::field_of(std::uint64_t type, std::uint64_t offset, std::string name) const {
   Field field{.offset = offset, .name = std::move(name), .type = name_of_type(type, 0)};
   const std::uint64_t embedded = embedded_class(type);
@@ -404,7 +421,10 @@ Field ClassReader::field_of(std::uint64_t type, std::uint64_t offset, std::strin
     field.kind = Kind::Decimal;
     return field;
   }
-  if (embedded != 0) type = type_of_values(embedded);
+  if (embedded != 0) {
+    type = type_of_values(embedded);
+    field.names = names_of_values(embedded);
+  }
   const std::uint64_t code = type == 0 ? 0 : number(type + kTypeCode, 1);
   if (const Named* const named = named_by(code); named != nullptr && named->bytes != 0) {
     field.bytes = named->bytes;

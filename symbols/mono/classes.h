@@ -23,6 +23,7 @@ struct Field {
   bool is_reference = false;
   std::uint64_t bytes = 8;
   runtimes::Shape::Number::Kind kind = runtimes::Shape::Number::Kind::Unread;  // of a number
+  std::vector<runtimes::Shape::Named> names = {};  // of the values of an enumeration
 };
 
 // Adds fields to a shape of objects, or of static fields, of so many bytes.
@@ -124,6 +125,9 @@ class ClassReader {
   [[nodiscard]] std::uint64_t embedded_class(std::uint64_t type) const;
   [[nodiscard]] bool is_enumeration(std::uint64_t of) const;
   [[nodiscard]] std::uint64_t type_of_values(std::uint64_t enumeration) const;
+  // The names of its values; empty if they are unknown.
+  [[nodiscard]] const std::vector<runtimes::Shape::Named>& names_of_values(
+      std::uint64_t enumeration) const;
   // Whether a structure is a System.Decimal whose parts are where they are expected.
   [[nodiscard]] bool is_decimal(std::uint64_t of) const;
   [[nodiscard]] Field field_of(std::uint64_t type, std::uint64_t offset, std::string name) const;
@@ -137,6 +141,7 @@ class ClassReader {
   const Facts& facts_;
   ReadWord read_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Class>> classes_;  // by vtable
+  mutable std::unordered_map<std::uint64_t, std::vector<runtimes::Shape::Named>> names_of_values_;
   mutable std::uint32_t steps_ = 0;
 };
 

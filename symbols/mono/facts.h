@@ -24,14 +24,19 @@ inline constexpr std::uint64_t kInstanceBytes = 0x1c;  // an int
 inline constexpr std::uint64_t kClassFlags = 0x20;
 inline constexpr std::uint64_t kParent = 0x28;
 inline constexpr std::uint64_t kNestedIn = 0x30;
+inline constexpr std::uint64_t kImage = 0x38;
 inline constexpr std::uint64_t kName = 0x40;
 inline constexpr std::uint64_t kNamespace = 0x48;
+inline constexpr std::uint64_t kToken = 0x50;         // an int
 inline constexpr std::uint64_t kVtableSlots = 0x54;   // an int
 inline constexpr std::uint64_t kElementBytes = 0x88;  // an int; other classes: of the static fields
 inline constexpr std::uint64_t kFields = 0x90;
 inline constexpr std::uint64_t kType = 0xb0;            // of the class, embedded
 inline constexpr std::uint64_t kRuntimeInfo = 0xc8;     // has the class's vtables
 inline constexpr std::uint64_t kIsValueType = 1U << 2;  // in kClassFlags
+
+// In an image, a program's file: the address of its metadata.
+inline constexpr std::uint64_t kMetadata = 0x70;
 
 // Offsets in a type, a field, and an array.
 inline constexpr std::uint64_t kTypeAttributes = 8;  // two bytes

@@ -21,6 +21,13 @@ struct Shape {
     friend auto operator<=>(const Word&, const Word&) = default;
   };
 
+  struct Named {
+    std::int64_t value = 0;
+    std::string name;
+
+    friend auto operator<=>(const Named&, const Named&) = default;
+  };
+
   // A value in an object that is not a reference.
   struct Number {
     enum class Kind : std::uint8_t {
@@ -37,6 +44,8 @@ struct Shape {
     Kind kind = Kind::Unread;
     std::string name;  // "Total"
     std::string type;  // in the language's words: "System.Int32"
+    // Of an enumeration, whose other values are shown as texts, too: "5".
+    std::vector<Named> names = {};
 
     friend auto operator<=>(const Number&, const Number&) = default;
   };
