@@ -1,5 +1,10 @@
 #include "report/stacks/mono_threads.h"
 
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "report/model/waits.h"
@@ -10,22 +15,37 @@ namespace heapattach::stacks {
 
 namespace {
 
-// Remembers what was read.
+// Remembers what was read. All threads that wait for one object read the same list, and the target
+// is stopped: no word is read twice.
 class Recorder final : public MemoryReader {
  public:
   explicit Recorder(const MemoryReader& memory) : memory_(memory) {}
 
   [[nodiscard]] Result<std::size_t> read_some(RemoteAddr from,
                                               std::span<std::byte> into) const override {
+    Word word{};
+    const bool is_word = into.size() == word.size();
+    if (const auto known = is_word ? words_.find(from.value) : words_.end();
+        known != words_.end()) {
+      std::copy(known->second.begin(), known->second.end(), into.begin());
+      return word.size();
+    }
     const auto bytes = memory_.read_some(from, into);
     if (bytes) read_.push_back({from, *bytes});
+    if (bytes && is_word && *bytes == word.size()) {
+      std::copy(into.begin(), into.end(), word.begin());
+      words_.emplace(from.value, word);
+    }
     return bytes;
   }
   [[nodiscard]] std::vector<Range> take() { return std::move(read_); }
 
  private:
+  using Word = std::array<std::byte, sizeof(std::uint64_t)>;
+
   const MemoryReader& memory_;
   mutable std::vector<Range> read_;
+  mutable std::unordered_map<std::uint64_t, Word> words_;
 };
 
 }  // namespace
