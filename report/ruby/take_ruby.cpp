@@ -86,11 +86,17 @@ constexpr std::string_view kNamesCode = R"(
   lines = String.new
   shown = Hash.new { |all, key| all[key] = is_odd.(key) ? "?" : key.to_s.b }
   name_variables = lambda do |one|
-    case one
-    when String, Array, Hash, Module, Proc, Struct, Regexp, MatchData, IO, Method then next
-    end
     keys = names_of.bind_call(one)
-    keys.reject! { |key| is_immediate.(get.bind_call(one, key)) } unless keys.empty?
+    next if keys.empty?
+    case one
+    when Module then next
+    when String, Array, Hash, Struct, Range, Proc, Regexp, MatchData, IO, Method, Time, Thread
+      # They have other references, too.
+      from = address.(one)
+      keys.each { |key| name.(from, get.bind_call(one, key), key) }
+      next
+    end
+    keys.reject! { |key| is_immediate.(get.bind_call(one, key)) }
     next if keys.empty?
     from = any_to_s.bind_call(one).byteslice(-17, 16)
     line = "{\"type\":\"IVARS\",\"address\":\"0x#{from}\",\"name\":\"#{keys.map { |key| shown[key] }.join(" ")}\"}\n"
@@ -102,9 +108,10 @@ constexpr std::string_view kNamesCode = R"(
     next
   end
   # What Ruby keeps of a first call is traced.
-  example = Object.new
-  Kernel.instance_method(:instance_variable_set).bind_call(example, :@heapattach, "")
-  name_variables.(example)
+  [Object.new, []].each do |example|
+    Kernel.instance_method(:instance_variable_set).bind_call(example, :@heapattach, "")
+    name_variables.(example)
+  end
   untraced.(proc { ObjectSpace.each_object(BasicObject, &name_variables) })
   file.write(lines)
   global_variables.each do |key|
@@ -119,8 +126,8 @@ constexpr std::string_view kNamesCode = R"(
 )";
 
 // Writes the fields of objects: variables, members of Structs, and keys of Hashes that are simple.
-// A field that references an object is named, and any other has its value. It needs the names
-// above.
+// A field that references an object is named, unless the names above have it already, and any other
+// has its value.
 constexpr std::string_view kValuesCode = R"(
   word = lambda do |value|
     case value
@@ -133,13 +140,13 @@ constexpr std::string_view kValuesCode = R"(
       /\A[A-Za-z0-9_.:?!-]{1,200}\z/.match?(value.to_s) ? ":#{value}" : ";#{value.to_s.unpack1("H*")}"
     end
   end
-  fields = lambda do |one, pairs|
+  fields = lambda do |one, pairs, named|
     from = address.(one)
     words = pairs.filter_map do |key, value|
       next if is_odd.(key)
       text = word.(value)
       next "#{key}=#{text}" if text
-      name.(from, value, key)
+      name.(from, value, key) unless named
       nil
     end
     next if words.empty?
@@ -160,21 +167,27 @@ constexpr std::string_view kValuesCode = R"(
   data_pairs = RUBY_VERSION >= "3.2" ? Data.instance_method(:to_h) : nil
   is_member = proc { |key, _value| member_name.match?(key.to_s) }
   write_fields = lambda do |one|
+    next if Module === one
+    keys = names_of.bind_call(one)
     case one
-    when String, Array, Module, Proc, Regexp, MatchData, IO, Method then next
-    when Struct then fields.(one, struct_pairs.bind_call(one).select(&is_member))
+    when String, Array, Hash, Struct, Range, Proc, Regexp, MatchData, IO, Method, Time, Thread
+      fields.(one, keys.map { |key| [key, get.bind_call(one, key)] }, true) unless keys.empty?
+    end
+    case one
+    when String, Array, Range, Proc, Regexp, MatchData, IO, Method, Time, Thread then next
+    when Struct then fields.(one, struct_pairs.bind_call(one).select(&is_member), false)
     when Hash
       next if size.bind_call(one) > most_keys
       pairs = hash_pairs.bind_call(one).filter_map do |key, value|
         shown = key_of.(key)
         [shown, value] if shown
       end
-      fields.(one, pairs)
+      fields.(one, pairs, false)
     else
       if data_pairs && Data === one
-        fields.(one, data_pairs.bind_call(one).select(&is_member))
+        fields.(one, data_pairs.bind_call(one).select(&is_member), false)
       else
-        fields.(one, names_of.bind_call(one).map { |key| [key, get.bind_call(one, key)] })
+        fields.(one, keys.map { |key| [key, get.bind_call(one, key)] }, false)
       end
     end
   rescue StandardError, ScriptError

@@ -131,7 +131,8 @@ class Builder {
 
   // A name is that of one reference of an object. Others have none, as the entries of a hash.
   std::uint16_t key_of(const Reference& reference, const HeapCopy::Object& object) {
-    if (object.slot.kind() == Kind::Hash) return PackedEdge::kReference;
+    const bool is_variable = reference.name.starts_with('@');
+    if (object.slot.kind() == Kind::Hash && !is_variable) return PackedEdge::kReference;
     const std::uint16_t key = tables_.key(reference.name);
     if (last_use_.size() <= key) last_use_.resize(key + std::size_t{1});
     if (last_use_[key] == object.address) return PackedEdge::kReference;

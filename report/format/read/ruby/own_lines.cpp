@@ -124,6 +124,13 @@ class Namer {
       move_to_holder(names.front());
       names = names.subspan(1);
     }
+    // The variables of an Array come before its elements.
+    if (!names.empty() && kind == "ARRAY") {
+      for (std::uint32_t e = edges.first; e < edges.second; ++e) {
+        PackedEdge& edge = piece.edges[e];
+        if (edge.key == PackedEdge::kElement) edge.key = PackedEdge::kReference;
+      }
+    }
     std::vector<std::pair<std::uint64_t, std::uint32_t>> unnamed;
     for (std::uint32_t e = edges.first; e < edges.second; ++e) {
       const std::uint64_t to = piece.edges[e].to;

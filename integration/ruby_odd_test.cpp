@@ -1,0 +1,112 @@
+// Ruby programs that do what few programs do: what is shown of them is what they themselves say.
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kRuby = "/usr/bin/ruby";
+
+bool is_missing() {
+  if (::access(kRuby, X_OK) == 0) return false;
+  print_skip("ruby is not installed");
+  return true;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// targets/ruby_odd.rb, once it has printed "ready" and what is true.
+class OddRuby {
+ public:
+  explicit OddRuby(const std::string& argument)
+      : child_({kRuby, script(), argument}, {.capture_stderr = false}) {
+    const auto line = child_.read_line(60s);
+    REQUIRE(line);
+    REQUIRE(line->starts_with("ready "));
+    std::size_t at = 6;
+    while (at < line->size()) {
+      const std::size_t end = std::min(line->find(' ', at), line->size());
+      const std::size_t sign = line->rfind('=', end);
+      truth_[line->substr(at, sign - at)] = line->substr(sign + 1, end - sign - 1);
+      at = end + 1;
+    }
+  }
+  ~OddRuby() { CHECK(harm_done_to(child_.pid()) == ""); }
+
+  [[nodiscard]] std::string pid() const { return fmt::format("{}", child_.pid()); }
+  [[nodiscard]] const std::string& word(const std::string& name) const { return truth_.at(name); }
+  [[nodiscard]] int count(const std::string& name) const { return std::stoi(word(name)); }
+
+ private:
+  static std::string script() {
+    const std::string here = __FILE__;
+    return here.substr(0, here.rfind('/')) + "/targets/ruby_odd.rb";
+  }
+
+  ChildProcess child_;
+  std::map<std::string, std::string> truth_;
+};
+
+// How many objects match, by the report's first word.
+int found(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "--find");
+  const ToolRun run = run_tool(arguments);
+  REQUIRE_MESSAGE(run.status == 0, run.errors);
+  return std::stoi(run.output);
+}
+
+const std::vector<std::string> kLabelled{"MyList", "MyTable", "MyText",
+                                         "MyPair", "MyPlain", "MyRange"};
+
+}  // namespace
+
+TEST_CASE("variables of Ruby's Arrays, Hashes, Strings and Structs are read") {
+  if (is_missing()) return;
+  const OddRuby program("labelled");
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("heap.jsonl");
+  REQUIRE(run_tool({"-o", file, "--values", program.pid()}).status == 0);
+  for (const std::string& type : kLabelled) {
+    CAPTURE(type);
+    CHECK(found({type + "[@label == \"label 3\"]", file}) == program.count(type + ".label"));
+    CHECK(found({type + "[@count > 20]", file}) == program.count(type + ".count"));
+    CHECK(found({type + "[@note.@number > 30]", file}) == program.count(type + ".note"));
+    CHECK(found({type + "[@state == \"not even\"]", file}) == program.count(type + ".odd"));
+  }
+  CHECK(found({"MyPair[left.@number == -1 and right == 2]", file}) == program.count("MyPair"));
+  // As many references as elements, but one is a variable's.
+  CHECK(found({"MyList[references[*].@number == -1]", file}) == program.count("MyList"));
+}
+
+TEST_CASE("variables of Ruby's Arrays, Hashes, Strings and Structs are named without values") {
+  if (is_missing()) return;
+  const OddRuby program("labelled");
+  for (const std::vector<std::string>& how :
+       {std::vector<std::string>{}, std::vector<std::string>{"--snapshot", "freeze"}}) {
+    std::vector<std::string> arguments{"--why", "Note", "--paths", "20", "-q", program.pid()};
+    arguments.insert(arguments.end(), how.begin(), how.end());
+    const ToolRun why = run_tool(arguments);
+    INFO(why.output, why.errors);
+    for (const std::string& type : kLabelled) {
+      CHECK_MESSAGE(has(why.output, " " + type + "\n      @note → "), type);
+    }
+  }
+}
+
+}  // namespace heapattach

@@ -1,0 +1,60 @@
+# Ruby programs that do what few programs do, by what the argument says. Each prints what it has:
+# "ready MyList=10 …". Then it waits until its input ends.
+
+def ready(**counts)
+  $stdout.puts("ready #{counts.map { |name, count| "#{name}=#{count}" }.join(" ")}")
+  $stdout.flush
+  $stdin.gets
+end
+
+class Note
+  attr_reader :number
+
+  def initialize(number) = @number = number
+end
+
+# Variables of objects that are more than their variables: Ruby keeps them elsewhere.
+module Labelled
+  attr_accessor :label, :note, :count, :state
+
+  def self.fill(one, number)
+    one.label = "label #{number % 5}"
+    one.note = Note.new(number)
+    one.count = number
+    one.state = number.even? ? :even : :"not even"
+    one
+  end
+end
+
+class MyList < Array; include Labelled; end
+class MyTable < Hash; include Labelled; end
+class MyText < String; include Labelled; end
+class MyRange < Range; include Labelled; end
+MyPair = Struct.new(:left, :right) { include Labelled }
+class MyPlain; include Labelled; end
+class Unused; end
+
+def labelled
+  made = Array.new(60) do |number|
+    one = [-> { MyList.new([1, Note.new(-1)]) }, -> { MyTable[:key, Note.new(-1)] },
+           -> { MyText.new("text") }, -> { MyPair.new(Note.new(-1), 2) },
+           -> { MyPlain.new }, -> { MyRange.allocate }][number % 6].call
+    Labelled.fill(one, number)
+  end
+  kinds = made.group_by(&:class)
+  counts = kinds.flat_map do |kind, all|
+    [[kind.name, all.size],
+     ["#{kind}.label", all.count { |one| one.label == "label 3" }],
+     ["#{kind}.count", all.count { |one| one.count > 20 }],
+     ["#{kind}.note", all.count { |one| one.note.number > 30 }],
+     ["#{kind}.even", all.count { |one| one.state == :even }],
+     ["#{kind}.odd", all.count { |one| one.state == :"not even" }]]
+  end
+  [made, counts.to_h.transform_keys(&:to_sym)]
+end
+
+case ARGV.fetch(0)
+when "labelled"
+  KEPT, counts = labelled
+  ready(Unused: ObjectSpace.each_object(Unused).count, **counts)
+end
