@@ -109,4 +109,22 @@ TEST_CASE("variables of Ruby's Arrays, Hashes, Strings and Structs are named wit
   }
 }
 
+TEST_CASE("--find says that a snapshot of Ruby was saved without values") {
+  if (is_missing()) return;
+  const OddRuby program("labelled");
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("heap.jsonl");
+  REQUIRE(run_tool({"-o", file, program.pid()}).status == 0);
+  for (const char* condition :
+       {"MyPlain[@count > 20]", "MyPlain[@label == \"label 3\"]", "MyPlain[@count]",
+        "MyPlain[@count != nil]", "MyList[@state == nil]"}) {
+    const ToolRun run = run_tool({"--find", condition, file});
+    INFO(condition, run.output, run.errors);
+    CHECK(run.status == 1);
+    CHECK(has(run.errors, "was taken without values; take it again with --values"));
+    CHECK_FALSE(has(run.errors, "has a field"));
+  }
+  CHECK(found({"MyPlain[@note]", file}) == program.count("MyPlain"));
+}
+
 }  // namespace heapattach

@@ -23,6 +23,9 @@ using snapshot::ObjectIndex;
 using snapshot::Snapshot;
 using Kind = FindValue::Kind;
 
+constexpr std::string_view kNoValues =
+    "the snapshot was taken without values; take it again with --values";
+
 enum class Truth : std::uint8_t { No, Unknown, Yes };
 
 // The value at the end of a path.
@@ -151,10 +154,30 @@ Truth compare(const FindCondition& condition, const Seen& seen) {
                                        : compare_plain(condition, seen);
 }
 
+// Whether values were read. Without them, Ruby's classes still have their names as texts.
+bool has_values(const Snapshot& snapshot) {
+  if (snapshot.header.runtime != "ruby") return !snapshot.values.empty();
+  for (const snapshot::ValuePiece& piece : snapshot.values) {
+    for (std::uint32_t i = 0; i + std::size_t{1} < piece.first_value.size(); ++i) {
+      const ObjectIndex object = piece.first_object + i;
+      const auto values = piece.of(object);
+      if (values.empty()) continue;
+      const std::string& type = snapshot.types[snapshot.objects[object].type].name;
+      if (type == "String" || type == "Symbol" || values.back().path != snapshot::Value::kOwn) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 class Matcher {
  public:
   Matcher(const Snapshot& snapshot, const FindExpression& expression)
-      : snapshot_(snapshot), expression_(expression), names_(snapshot) {
+      : snapshot_(snapshot),
+        expression_(expression),
+        lacks_plain_(snapshot.header.runtime == "ruby" && !has_values(snapshot)),
+        names_(snapshot) {
     for (const auto& all : expression.any_of) {
       for (const FindCondition& one : all) {
         plain_.push_back(plain_path(one.path));
@@ -210,6 +233,11 @@ class Matcher {
   }
 
   [[nodiscard]] Error unread_error(ObjectIndex object, const FindCondition& condition) const {
+    if (lacks_plain_) {
+      return find_error(expression_.text, condition.column,
+                        fmt::format("{} may be a field of {} with a number or a Symbol; {}",
+                                    condition.path, type_of(object).name, kNoValues));
+    }
     return find_error(expression_.text, condition.column,
                       fmt::format("{} of {} cannot be compared: its values are not known",
                                   condition.path, type_of(object).name));
@@ -265,7 +293,7 @@ class Matcher {
     }
     if (is_there) return;
     const snapshot::Type& type = type_of(object);
-    if (is_unread(type, path)) {
+    if (lacks_plain_ || is_unread(type, path)) {
       see(Seen{Seen::What::Unread, object, {}, false});
     } else if (declares(type, path)) {
       see(Seen{Seen::What::Nil, object, {}, false});
@@ -390,6 +418,7 @@ class Matcher {
 
   const Snapshot& snapshot_;
   const FindExpression& expression_;
+  bool lacks_plain_;  // objects may have fields with numbers that are not in the snapshot
   EdgeNames names_;
   std::vector<std::string> plain_;  // of the conditions, one after the other
   std::vector<bool> was_seen_;      // as well: some object has such a field
@@ -403,10 +432,8 @@ class Matcher {
 }  // namespace
 
 Result<FindMatches> find_matches(const Snapshot& snapshot, const FindExpression& expression) {
-  if (expression.needs_values() && snapshot.values.empty()) {
-    return Error{
-        ErrorKind::Malformed,
-        "--find compares values, but none were read; try: --values (for a file, when it is saved)"};
+  if (expression.needs_values() && !has_values(snapshot)) {
+    return Error{ErrorKind::Malformed, fmt::format("--find compares values, but {}", kNoValues)};
   }
   const auto objects = HA_TRY(find_objects(snapshot, expression.type));
   return Matcher(snapshot, expression).run(objects);
