@@ -127,4 +127,20 @@ TEST_CASE("--find says that a snapshot of Ruby was saved without values") {
   CHECK(found({"MyPlain[@note]", file}) == program.count("MyPlain"));
 }
 
+TEST_CASE("--find takes Symbols of Ruby, plain and in quotes, and no String for one") {
+  if (is_missing()) return;
+  const OddRuby program("labelled");
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("heap.jsonl");
+  REQUIRE(run_tool({"-o", file, "--values", program.pid()}).status == 0);
+  for (const std::string& type : kLabelled) {
+    CAPTURE(type);
+    CHECK(found({type + "[@state == :even]", file}) == program.count(type + ".even"));
+    CHECK(found({type + "[@state == :\"not even\"]", file}) == program.count(type + ".odd"));
+    CHECK(found({type + "[@state != :'not even']", file}) == program.count(type + ".even"));
+    CHECK(found({type + "[@label == :\"label 3\"]", file}) == 0);
+  }
+  CHECK(run_tool({"--find", "MyList[@state == :]", file}).status == 2);
+}
+
 }  // namespace heapattach

@@ -96,7 +96,8 @@ class Parser {
     const bool is_text = made.value.kind == FindValue::Kind::Text;
     const bool is_ordered = made.op != FindOperator::Equal && made.op != FindOperator::NotEqual &&
                             made.op != FindOperator::Matches;
-    if (made.op == FindOperator::Matches && !is_text) return wrong("~ takes a glob in quotes");
+    if (made.op == FindOperator::Matches && (!is_text || made.value.is_symbol))
+      return wrong("~ takes a glob in quotes");
     const bool is_number = made.value.kind == FindValue::Kind::Plain && made.value.text[0] != 't' &&
                            made.value.text[0] != 'f';
     if (is_ordered && !is_number) return wrong(fmt::format("{} takes a number", op->first));
@@ -123,10 +124,8 @@ class Parser {
 
   Result<FindValue> value() {
     if (at_ < text_.size() && text_[at_] == '"') return quoted();
-    const std::size_t first = at_;
-    while (at_ < text_.size() && text_[at_] != ']' && !is_space(text_[at_])) ++at_;
-    const std::string word(text_.substr(first, at_ - first));
-    at_ = first;
+    const std::string word = this->word();
+    if (word.size() > 1 && word.front() == ':') return symbol(word);
     if (word.empty()) return wrong("expected a value: \"text\", a number, true, false or nil");
     FindValue found{FindValue::Kind::Plain, word};
     double number = 0;
@@ -137,14 +136,35 @@ class Parser {
     } else if (word != "true" && word != "false" && !is_number) {
       return wrong("not a number, true, false or nil; a text must be in double quotes");
     }
-    at_ = first + word.size();
+    at_ += word.size();
     return found;
   }
 
+  // The letters up to a blank or the closing bracket.
+  [[nodiscard]] std::string word() const {
+    std::size_t end = at_;
+    while (end < text_.size() && text_[end] != ']' && !is_space(text_[end])) ++end;
+    return std::string(text_.substr(at_, end - at_));
+  }
+
+  Result<FindValue> symbol(const std::string& word) {
+    FindValue found{FindValue::Kind::Text, word.substr(1)};
+    if (word[1] == '"' || word[1] == '\'') {
+      ++at_;
+      found = HA_TRY(quoted());
+    } else {
+      at_ += word.size();
+    }
+    found.is_symbol = true;
+    return found;
+  }
+
+  // A text between the quotes of the kind that is next.
   Result<FindValue> quoted() {
     FindValue found{FindValue::Kind::Text, {}};
+    const char quote = text_[at_];
     for (std::size_t i = at_ + 1; i < text_.size(); ++i) {
-      if (text_[i] == '"') {
+      if (text_[i] == quote) {
         at_ = i + 1;
         return found;
       }

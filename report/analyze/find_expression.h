@@ -14,7 +14,7 @@
 //   condition  PATH OP VALUE                      or PATH alone: the field is not nil
 //   PATH       fields with dots between them, with @ or without; [3] or [*] for elements
 //   OP         == != < <= > >= and ~ for a glob
-//   VALUE      "text" with \" and \\ in it, a number, true, false, nil
+//   VALUE      "text" with \" and \\ in it, a number, true, false, nil, :symbol or :"a symbol"
 //
 // `and` binds closer than `or`; there are no parentheses.
 namespace heapattach::analyze {
@@ -34,6 +34,7 @@ struct FindValue {
   enum class Kind : std::uint8_t { Nil, Text, Plain };  // Plain: a number, true or false
   Kind kind = Kind::Nil;
   std::string text;
+  bool is_symbol = false;  // a Text that is no String of Ruby's
 };
 
 struct FindCondition {

@@ -35,6 +35,7 @@ struct Seen {
   ObjectIndex object = 0;
   std::string_view text;
   bool is_cut = false;
+  bool is_string = false;  // of Ruby's, and no Symbol
 };
 
 // A path without the signs that languages set before names: "@user.@name" is "user.name".
@@ -116,6 +117,7 @@ Truth compare_text(const FindCondition& condition, const Seen& seen) {
     return is_match && wanted.ends_with('*') ? Truth::Yes : Truth::Unknown;
   }
   const bool is_equal_op = condition.op == FindOperator::Equal;
+  if (condition.value.is_symbol && seen.is_string) return truth(!is_equal_op);
   if (seen.is_cut && wanted.size() > seen.text.size() && wanted.starts_with(seen.text)) {
     return Truth::Unknown;
   }
@@ -294,9 +296,9 @@ class Matcher {
     if (is_there) return;
     const snapshot::Type& type = type_of(object);
     if (lacks_plain_ || is_unread(type, path)) {
-      see(Seen{Seen::What::Unread, object, {}, false});
+      see(Seen{Seen::What::Unread, object, {}, false, false});
     } else if (declares(type, path)) {
-      see(Seen{Seen::What::Nil, object, {}, false});
+      see(Seen{Seen::What::Nil, object, {}, false, false});
     }
   }
 
@@ -315,11 +317,13 @@ class Matcher {
     return is_there;
   }
 
-  static Seen seen_of(ObjectIndex object,
-                      const snapshot::ValuePiece& piece,
-                      const snapshot::Value& value) {
+  [[nodiscard]] Seen seen_of(ObjectIndex object,
+                             const snapshot::ValuePiece& piece,
+                             const snapshot::Value& value) const {
+    const bool is_own = value.path == snapshot::Value::kOwn;
     return {value.is_text ? Seen::What::Text : Seen::What::Plain, object, piece.text_of(value),
-            value.is_cut};
+            value.is_cut,
+            is_own && snapshot_.header.runtime == "ruby" && type_of(object).name != "Symbol"};
   }
 
   // The object that a field references: its text, if it is one.
@@ -330,7 +334,7 @@ class Matcher {
         if (value.path == snapshot::Value::kOwn) return see(seen_of(object, *piece, value));
       }
     }
-    see(Seen{Seen::What::Object, object, {}, false});
+    see(Seen{Seen::What::Object, object, {}, false, false});
   }
 
   // Whether the path begins with a field that may hold a value which is not stored.
