@@ -143,4 +143,22 @@ TEST_CASE("--find takes Symbols of Ruby, plain and in quotes, and no String for 
   CHECK(run_tool({"--find", "MyList[@state == :]", file}).status == 2);
 }
 
+TEST_CASE("a class of Ruby without objects is known") {
+  if (is_missing()) return;
+  const OddRuby program("labelled");
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("heap.jsonl");
+  REQUIRE(program.word("Unused") == "0");
+  REQUIRE(run_tool({"-o", file, program.pid()}).status == 0);
+  for (const std::string report : {"--find", "--why", "--graph"}) {
+    for (const std::string& source : {file, program.pid()}) {
+      const ToolRun run = run_tool({report, "Unused", source});
+      INFO(report, run.output, run.errors);
+      CHECK(run.status == 1);
+      CHECK(has(run.errors, "no object of type 'Unused' exists at the moment"));
+    }
+  }
+  CHECK(has(run_tool({"--why", "Unuzed", file}).errors, "no type is called 'Unuzed'"));
+}
+
 }  // namespace heapattach

@@ -53,6 +53,21 @@ Error no_object_error(const Snapshot& snapshot,
   return error;
 }
 
+// The classes and modules of Ruby are objects whose texts are their names.
+void add_ruby_classes(const Snapshot& snapshot, TypeNames& names) {
+  if (snapshot.header.runtime != "ruby" || !snapshot.header.redacted.empty()) return;
+  for (const snapshot::ValuePiece& piece : snapshot.values) {
+    for (std::uint32_t i = 0; i + std::size_t{1} < piece.first_value.size(); ++i) {
+      const ObjectIndex object = piece.first_object + i;
+      const std::string& type = snapshot.types[snapshot.objects[object].type].name;
+      if (type != "Class" && type != "Module") continue;
+      for (const snapshot::Value& value : piece.of(object)) {
+        if (value.path == snapshot::Value::kOwn) names.add(std::string(piece.text_of(value)));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> parse_address(const std::string& text) {
@@ -88,6 +103,7 @@ Result<std::vector<ObjectIndex>> find_objects(const Snapshot& snapshot, const st
     known.add(snapshot.types[i].name);
     if (has_objects[i]) present.add(snapshot.types[i].name);
   }
+  add_ruby_classes(snapshot, known);
   const NamedType named = present.find(type);
   if (!named.name.empty()) return objects_of(snapshot, types_meant(snapshot, named.name));
   if (const NamedType absent = known.find(type); !absent.name.empty()) {
