@@ -87,6 +87,12 @@ class HeapCopy {
   [[nodiscard]] bool has_object(Value value) const;
   [[nodiscard]] const std::vector<HeapPage>& pages() const { return pages_; }
   [[nodiscard]] std::size_t page_count() const { return pages_.size(); }
+  // The places for objects: there are no more objects than these.
+  [[nodiscard]] std::uint64_t slots() const {
+    std::uint64_t sum = 0;
+    for (const HeapPage& page : pages_) sum += page.slots;
+    return sum;
+  }
   // The name of an object's class; nothing if the class has no name that can be read.
   [[nodiscard]] std::optional<std::string> class_name(Value of_class) const;
   // ValueForm::has_fields of the release.

@@ -12,6 +12,7 @@ constexpr std::uint64_t kMostBlockBytes = 1U << 20;
 
 // FL_EXIVAR: the object has variables in a table of the interpreter.
 constexpr std::uint64_t kHasGeneric = 1U << 10;
+constexpr std::uint32_t kMostGeneric = 65536;
 
 // struct rb_classext_struct.
 constexpr std::uint64_t kVariableIndexes = 0;
@@ -218,6 +219,12 @@ void ReferenceReader::array(Value at, const Slot& slot, List& into) {
   for (const Value element : elements) into.push_back({element, {}});
 }
 
+std::optional<std::vector<Values::Entry>> ReferenceReader::limited_table(std::uint64_t at) {
+  const auto words = values_.words_of_table(at);
+  if (!words || !take(*words)) return std::nullopt;
+  return values_.table(at);
+}
+
 void ReferenceReader::hash(Value at, const Slot& slot, List& into) {
   constexpr unsigned kHasTable = 3;
   constexpr std::uint64_t kTableInSlot = 24;
@@ -227,7 +234,7 @@ void ReferenceReader::hash(Value at, const Slot& slot, List& into) {
   const std::uint64_t pairs =
       (in_slot ? at + kTableInSlot : slot.words[2]) + (has_hints ? kHints : 0);
   if (slot.has(kHasTable)) {
-    const auto table = values_.table(in_slot ? at + kTableInSlot : slot.words[2]);
+    const auto table = limited_table(in_slot ? at + kTableInSlot : slot.words[2]);
     if (!table) return fail();
     for (const Values::Entry& entry : *table) {
       add(entry.key, "key", into);
@@ -290,7 +297,7 @@ void ReferenceReader::generic(Value at, const Slot& slot, List& into) {
     return;
   }
   const auto count = values_.as<std::uint32_t>(found->second);
-  if (!count || *count > 65536) return;
+  if (!count || *count > kMostGeneric || !take(*count)) return fail();
   if (machine_.layout->values.is_wide) {
     variables(slot, found->second + 8, std::uint64_t{*count} * 8, into);
     return;

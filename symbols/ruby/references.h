@@ -111,6 +111,8 @@ class ReferenceReader {
   void file(const Slot& slot, List& into);
   void generic(Value at, const Slot& slot, List& into);
   void words_of_block(std::uint64_t at, List& into);
+  // A table of an object, whose words count.
+  std::optional<std::vector<Values::Entry>> limited_table(std::uint64_t at);
   void fail() { has_failed_ = true; }
   // Counts the words of an object. False if they are too many.
   bool take(std::uint64_t words) {

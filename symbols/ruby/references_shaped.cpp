@@ -54,7 +54,7 @@ Extent ReferenceReader::shaped(Value at, const Slot& slot, List& into) {
   const bool has_flag = !machine_.layout->values.has_fields;
   const bool is_in_slot = has_flag ? slot.has(kIsInSlot) : is_object || !is_reference(first);
   if (shapes_.is_complex(slot)) {
-    const auto table = values_.table(first);
+    const auto table = limited_table(first);
     if (!table) return Extent::Words;
     for (const Values::Entry& entry : *table) add(entry.value, name_of(entry.key), into);
     return Extent::Whole;

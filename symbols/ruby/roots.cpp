@@ -85,12 +85,13 @@ class Finder {
   }
 
   // Reads the object space's table of finalizers. It keeps alive the Array of each object's
-  // finalizers, but not the object.
+  // finalizers, but not the object. It has no more entries than there are objects.
   void find_finalizers() {
     const std::uint64_t bytes = allocated_bytes(values_, machine_.objspace);
+    const std::uint64_t most = heap_.slots();
     for (std::uint64_t at = 0; at + 8 <= std::max(bytes, kLeastSpaceBytes); at += 8) {
       const auto word = values_.word(machine_.objspace + at);
-      const auto table = word ? values_.table(*word) : std::nullopt;
+      const auto table = word ? values_.table(*word, most) : std::nullopt;
       if (!table || !are_finalizers(*table)) continue;
       for (const Values::Entry& entry : *table) add("finalizers", entry.value);
     }

@@ -13,7 +13,8 @@ constexpr std::uint32_t kMostShapes = 1U << 19;  // SHAPE_BUFFER_SIZE
 constexpr std::uint64_t kNumberAt = 32;          // bits of an object's flags below the number
 constexpr std::uint64_t kNameAt = 8;             // of the variable that a shape adds
 constexpr std::size_t kMostAncestors = 4096;
-constexpr std::uint8_t kAddsVariable = 1;  // SHAPE_IVAR
+constexpr std::size_t kMostNames = std::size_t{1} << 22;  // of all shapes together
+constexpr std::uint8_t kAddsVariable = 1;                 // SHAPE_IVAR
 
 std::uint64_t number_in(std::span<const std::byte> shape, std::uint64_t at, std::size_t bytes) {
   std::uint64_t number = 0;
@@ -108,25 +109,35 @@ std::optional<std::uint64_t> Shapes::room_of(const Slot& object) const {
 const std::vector<Id>* Shapes::fields_of(const Slot& object) {
   const auto number = number_of(object);
   if (!number || is_complex(object)) return nullptr;
-  // A wrong count must not cost memory: each variable has a shape of its own.
   const std::uint64_t count = member(*number, form_.index, form_.index_bytes);
   if (count > kMostAncestors) return nullptr;
-  const auto [at, is_new] = fields_.try_emplace(*number);
-  std::vector<Id>& names = at->second;
-  if (!is_new) return &names;
+  if (const auto known = fields_.find(*number); known != fields_.end()) return &known->second;
+  // A wrong count must not cost memory: each variable has a shape of its own.
+  const std::vector<std::uint32_t> line = line_of(*number);
+  if (count > line.size() || count > kMostNames - names_) return nullptr;
+  names_ += count;
+  std::vector<Id>& names = fields_[*number];
   names.resize(count);
-  std::uint32_t shape = *number;
-  for (std::size_t i = 0; i < kMostAncestors; ++i) {
+  for (const std::uint32_t shape : line) {
     const std::uint64_t index = member(shape, form_.index, form_.index_bytes);
     if (index == 0) break;
     if (member(shape, form_.type, 1) == kAddsVariable && index <= names.size()) {
       names[index - 1] = member(shape, kNameAt, 8);
     }
+  }
+  return &names;
+}
+
+// The shape and those that it derives from.
+std::vector<std::uint32_t> Shapes::line_of(std::uint32_t shape) const {
+  std::vector<std::uint32_t> line;
+  while (line.size() < kMostAncestors) {
+    line.push_back(shape);
     const auto parent = static_cast<std::uint32_t>(member(shape, form_.parent, 4)) & form_.number;
     if ((std::size_t{parent} + 1) * form_.bytes > bytes_.size() || parent == shape) break;
     shape = parent;
   }
-  return &names;
+  return line;
 }
 
 }  // namespace heapattach::ruby

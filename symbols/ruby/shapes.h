@@ -38,10 +38,12 @@ class Shapes {
   [[nodiscard]] std::uint64_t member(std::uint32_t shape,
                                      std::uint64_t at,
                                      std::size_t bytes) const;
+  [[nodiscard]] std::vector<std::uint32_t> line_of(std::uint32_t shape) const;
 
   ShapeForm form_{};  // of 0 bytes: there are no shapes
   std::vector<std::byte> bytes_;
   std::unordered_map<std::uint32_t, std::vector<Id>> fields_;
+  std::size_t names_ = 0;  // in `fields_`
 };
 
 }  // namespace heapattach::ruby

@@ -23,17 +23,22 @@ constexpr std::uint64_t kDeleted = ~std::uint64_t{0};  // an entry's hash
 using TableHead = std::array<std::uint64_t, 7>;
 
 struct PlaceOfEntries {
-  std::uint64_t first, bound, entries;
+  std::uint64_t first, bound, entries, count;
 };
 
-// Without bins, the word for the bound is an address, which is greater than the room of the table.
-PlaceOfEntries place_of_entries(const TableHead& head) {
+// Nothing if its numbers do not fit each other. Without bins, the word for the bound is an address,
+// which is greater than the room of the table.
+std::optional<PlaceOfEntries> place_of_entries(const TableHead& head) {
   constexpr unsigned kMostPower = 40;
-  const unsigned power = std::min<unsigned>(head[0] & 0xff, kMostPower);
+  const unsigned power = head[0] & 0xff;
+  if (power > kMostPower) return std::nullopt;
   const std::uint64_t room = std::uint64_t{1} << power;
   const bool has_bins = head[5] <= room;
-  return has_bins ? PlaceOfEntries{head[4], head[5], head[6]}
-                  : PlaceOfEntries{head[3], head[4], head[5]};
+  const PlaceOfEntries place = has_bins ? PlaceOfEntries{head[4], head[5], head[6], head[2]}
+                                        : PlaceOfEntries{head[3], head[4], head[5], head[2]};
+  const bool fits = place.first <= place.bound && place.bound <= room &&
+                    place.count <= place.bound - place.first + 1;  // while one is deleted
+  return fits ? std::optional(place) : std::nullopt;
 }
 
 }  // namespace
@@ -102,19 +107,31 @@ std::vector<Values::Entry> Values::entries(std::uint64_t table) const {
   return this->table(table, kMostEntries).value_or(std::vector<Entry>());
 }
 
+std::optional<std::uint64_t> Values::words_of_table(std::uint64_t at) const {
+  const auto head = is_reference(at) ? as<TableHead>(at) : std::nullopt;
+  const auto place = head ? place_of_entries(*head) : std::nullopt;
+  if (!place) return std::nullopt;
+  return (place->bound - place->first) * sizeof(Entry) / kWord;
+}
+
 std::optional<std::vector<Values::Entry>> Values::table(std::uint64_t at,
                                                         std::uint64_t most) const {
   const auto head = is_reference(at) ? as<TableHead>(at) : std::nullopt;
-  if (!head) return std::nullopt;
-  const auto [first, bound, entries] = place_of_entries(*head);
-  if (bound < first || bound - first > most || bound > std::uint64_t{1} << 40) return std::nullopt;
-  if (bound == first) return std::vector<Entry>();
-  const RemoteAddr from{entries + first * sizeof(Entry)};
-  // A wrong count must not cost memory.
-  if (!word(from.value + (bound - first) * sizeof(Entry) - 8)) return std::nullopt;
-  std::vector<Entry> found(bound - first);
-  if (!memory_.read(from, std::as_writable_bytes(std::span(found)))) return std::nullopt;
-  std::erase_if(found, [](const Entry& entry) { return entry.hash == kDeleted; });
+  const auto place = head ? place_of_entries(*head) : std::nullopt;
+  if (!place || place->bound - place->first > most) return std::nullopt;
+  std::vector<Entry> found;
+  // A wrong number must not cost memory, so a large table is read in steps.
+  constexpr std::uint64_t kStep = 4096;
+  std::vector<Entry> step;
+  for (std::uint64_t first = place->first; first < place->bound; first += step.size()) {
+    step.resize(std::min(kStep, place->bound - first));
+    const RemoteAddr from{place->entries + first * sizeof(Entry)};
+    if (!memory_.read(from, std::as_writable_bytes(std::span(step)))) return std::nullopt;
+    for (const Entry& entry : step) {
+      if (entry.hash != kDeleted) found.push_back(entry);
+    }
+    if (found.size() > place->count + 1) return std::nullopt;  // while one is added
+  }
   return found;
 }
 

@@ -124,7 +124,10 @@ class Values {
   };
   static constexpr std::uint64_t kMostEntries = 65536;
   [[nodiscard]] std::vector<Entry> entries(std::uint64_t table) const;
-  // Reads a table that may be large; returns nothing if it cannot be read.
+  // The words of its entries, deleted ones included; nothing if it cannot be a table.
+  [[nodiscard]] std::optional<std::uint64_t> words_of_table(std::uint64_t at) const;
+  // Reads a table that may be large; returns nothing if it cannot be read, or if the numbers in it
+  // do not fit its entries.
   static constexpr std::uint64_t kMostTableEntries = std::uint64_t{1} << 26;
   [[nodiscard]] std::optional<std::vector<Entry>> table(
       std::uint64_t at, std::uint64_t most = kMostTableEntries) const;

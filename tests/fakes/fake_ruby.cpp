@@ -114,7 +114,9 @@ std::uint64_t FakeRuby::table(const std::vector<std::pair<std::uint64_t, std::ui
     put(entries + i * 24 + 16, pairs[i].second);
   }
   const std::uint64_t at = take(56);
-  put(at, 2);
+  std::uint64_t power = 2;
+  while (std::uint64_t{1} << power < pairs.size()) ++power;
+  put(at, power);
   put(at + 16, pairs.size());
   put(at + (has_bins ? 40 : 32), pairs.size());
   put(at + (has_bins ? 48 : 40), entries);

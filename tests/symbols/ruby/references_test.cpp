@@ -187,6 +187,77 @@ TEST_CASE("what cannot be read of a Ruby object is said, and a wrong number take
   CHECK(read.references.empty());
 }
 
+TEST_CASE("a Ruby hash whose numbers do not fit each other is not read, and takes no memory") {
+  FakeRuby ruby;
+  const std::uint64_t key = ruby.string("key");
+  const std::uint64_t hash = ruby.slot(8 | kUser3, 0);
+  const std::uint64_t table = ruby.table({{key, key}, {3, key}});
+  ruby.put(hash + 16, table);
+  REQUIRE(references_of(ruby, hash).extent == ruby::Extent::Whole);
+  constexpr std::uint64_t kCount = 16;
+  constexpr std::uint64_t kFirst = 32;
+  constexpr std::uint64_t kBound = 40;
+  SUBCASE("more entries than there is room for") {
+    ruby.put(table + kBound, 5);
+  }
+  SUBCASE("much more") {
+    ruby.put(table + kBound, std::uint64_t{1} << 26);
+  }
+  SUBCASE("as much as there is room for, but no such memory") {
+    ruby.put(table, 27);
+    ruby.put(table + kBound, std::uint64_t{1} << 26);
+  }
+  SUBCASE("they end before they begin") {
+    ruby.put(table + kFirst, 3);
+  }
+  SUBCASE("more than are there") {
+    ruby.put(table + kCount, 4);
+  }
+  SUBCASE("more than it counts") {
+    // Each entry of the Hash is one, and so is what follows.
+    ruby.take(24 * 100);
+    ruby.put(table, 7);
+    ruby.put(table + kCount, 1);
+    ruby.put(table + kBound, 20);
+  }
+  SUBCASE("a power that no table has") {
+    ruby.put(table, 41);
+  }
+  const Read read = references_of(ruby, hash);
+  CHECK(read.extent == ruby::Extent::Words);
+  for (const auto& [name, to] : read.references) CHECK(name == "default");
+}
+
+TEST_CASE("Ruby hashes have no more entries together than the process has words") {
+  FakeRuby ruby;
+  const std::uint64_t key = ruby.string("key");
+  const std::uint64_t hash = ruby.slot(8 | kUser3, 0);
+  ruby.put(hash + 16, ruby.table({{key, key}, {3, key}}));
+  const ruby::Values values(ruby.memory, ruby.machine.layout->values);
+  ruby::ReferenceReader reader(ruby.machine, values, [](ruby::Value) { return true; });
+  reader.allow(15);  // six for each, and three are left
+  std::vector<ruby::Reference> found;
+  const auto read = [&] { return reader.read(hash, values.slot(hash).value(), found); };
+  CHECK(read() == ruby::Extent::Whole);
+  CHECK(read() == ruby::Extent::Whole);
+  CHECK(read() == ruby::Extent::Words);
+  CHECK(found.empty());
+}
+
+TEST_CASE("a Ruby shape with more variables than it derives from has no known names") {
+  FakeRuby ruby("3.3.8");
+  constexpr std::uint64_t kShape = 7;  // of one variable, in the fake
+  const std::uint64_t text = ruby.string("text");
+  const std::uint64_t object = ruby.slot(1 | kUser1 | kShape << 32, ruby.session_class);
+  ruby.put(object + 16, text);
+  const auto& form = ruby.machine.layout->shape;
+  const std::uint64_t at = ruby.machine.shapes + kShape * form.bytes + form.index;
+  ruby.put(at, (ruby.word(at) & ~std::uint64_t{0xffffffff}) | 4000);
+  auto shapes = ruby::Shapes::read(ruby.machine, ruby.memory);
+  const ruby::Values values(ruby.memory, ruby.machine.layout->values);
+  CHECK(shapes.fields_of(values.slot(object).value()) == nullptr);
+}
+
 TEST_CASE("a structure of C code has the words that are objects, and is known only in part") {
   FakeRuby ruby;
   const std::uint64_t text = ruby.string("text");
