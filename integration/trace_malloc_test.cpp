@@ -1,6 +1,9 @@
 // Tracing malloc in a live program that knows which of its places has allocated and freed how much.
 
+#include <array>
+#include <chrono>
 #include <cmath>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -8,7 +11,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "inject/trace/removal.h"
 #include "integration/rounds.h"
+#include "integration/tool.h"
 #include "integration/tracing.h"
 #include "symbols/malloc/source.h"
 
@@ -151,6 +156,51 @@ TEST_CASE("a tracer of malloc that is killed at any step harms nothing") {
     }
     CHECK(target.ask()["bad"] == 0);
   }
+}
+
+// A run that finds the process traced must take away only what it has put there itself: the first
+// run's entries jump to its code.
+TEST_CASE("a trace that begins too late leaves the other one alone") {
+  LiveTarget target(kTarget, {"2", "free"});
+  const Traces before = lasting_traces(target);
+  HookedTarget first(target.pid(), kMalloc);
+  HookedTarget second(target.pid(), kMalloc);
+  auto installed = first.install();
+  REQUIRE_MESSAGE(installed, (installed ? "" : installed.error().text()));
+  const std::array files{0};
+  const auto removed =
+      trace::remove(*second.opened.process, *second.control, Deadline::in(std::chrono::seconds(20)),
+                    {.code = 0, .files = files});
+  REQUIRE(removed);
+  CHECK((*installed)->is_there());
+  CHECK_FALSE(second.install());
+  CHECK((*installed)->is_there());
+  CHECK(is_working(target));
+  const auto left = (*installed)->leave();
+  REQUIRE(left);
+  CHECK(left->is_whole);
+  CHECK(is_working(target));
+  CHECK(difference(before, lasting_traces(target)) == "");
+}
+
+TEST_CASE("traces that begin together harm nothing") {
+  LiveTarget target(kTarget, {"2", "free"});
+  REQUIRE(is_working(target));
+  const std::string pid = std::to_string(target.pid());
+  const Traces before = lasting_traces(target);
+  for (int i = 0; i < rounds(4, 100); ++i) {
+    const auto trace = [&] {
+      return run_tool({"leaks", "--heap", "malloc", "--trace", "200ms", pid});
+    };
+    auto other = std::async(std::launch::async, trace);
+    const ToolRun one = trace();
+    const ToolRun two = other.get();
+    INFO(one.errors, two.errors);
+    REQUIRE(is_working(target));
+    CHECK((one.status == 0 || two.status == 0 || one.status == 7 || two.status == 7));
+  }
+  CHECK(target.ask()["bad"] == 0);
+  CHECK(difference(before, lasting_traces(target)) == "");
 }
 
 }  // namespace heapattach

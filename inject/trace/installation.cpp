@@ -24,6 +24,7 @@
 #include "inject/trace/in_target.h"
 #include "inject/trace/map_blob.h"
 #include "inject/trace/plan.h"
+#include "inject/trace/reader.h"
 #include "inject/trace/stack_words.h"
 
 // The changes are planned while the target runs (plan.h). Then all threads are stopped several
@@ -153,7 +154,10 @@ class Installer {
   // it is still ours.
   void undo() {
     if (number_ < 0) return;
-    const auto removed = remove(target_, control_, options_.deadline, std::array{number_});
+    const std::array files{number_};
+    const auto removed =
+        remove(target_, control_, options_.deadline,
+               {.code = is_mapped_ ? plan_.code().start.value : 0, .files = files});
     if (!removed && options_.on_not_undone) options_.on_not_undone(removed.error());
   }
 
@@ -182,13 +186,32 @@ class Installer {
   // Another run may have begun since repair().
   [[nodiscard]] Result<void> check_untraced() const {
     if (!find_mapped(map_, control_.memory()).is_any()) return {};
-    return Error{ErrorKind::Traced, fmt::format("process {} is already traced", target_.pid())};
+    return is_traced();
+  }
+  [[nodiscard]] Error is_traced() const {
+    return Error{ErrorKind::Traced, fmt::format("process {} is already traced", target_.pid())}
+        .advise("again when that trace has ended");
+  }
+
+  // Checks that no other run has removed our code, as one that took it for a killed run's would.
+  [[nodiscard]] Result<void> check_still_mapped() const {
+    const Mapping* const mapping = map_.find(plan_.code().start);
+    struct stat ours {};
+    if (fstat(file_->get(), &ours) != 0) return os_error("fstat", errno);
+    if (mapping != nullptr && mapping->path == ring_path() && mapping->inode == ours.st_ino) {
+      return {};
+    }
+    return Error{ErrorKind::Traced,
+                 fmt::format("another run of heapattach has removed the recorder from process {}",
+                             target_.pid())}
+        .advise("again");
   }
 
   // Checks that the program has not closed our descriptor.
   [[nodiscard]] Result<void> check_file() const {
     if (is_still_there(target_, number_, *file_)) return {};
-    return impossible("the program has since closed the recorder's descriptor");
+    return impossible(
+        "the program, or another run of heapattach, has closed the recorder's descriptor");
   }
 
   // The room that was chosen while the target ran may be taken now.
@@ -222,6 +245,7 @@ class Installer {
     if (is_in_the_way_)
       return impossible("the program has mapped memory where the recorder should be");
     InTarget target = HA_TRY(InTarget::borrow(control_, target_, map_, view));
+    is_mapped_ = true;
     HA_TRY(map_blob(target, plan_, number_));
     HA_TRY(check_mapped(target, target_, plan_, *file_));
     HA_TRY(check_file());
@@ -303,6 +327,7 @@ class Installer {
   Result<void> change_entries(const FrozenView& view) {
     if (view.threads.empty()) return Error{ErrorKind::Gone, "all its threads have exited"};
     HA_TRY(check_bytes(view));
+    HA_TRY(check_still_mapped());
     // The target may have made such a process since our last look.
     if (const auto other = sharers_.find()) {
       is_in_the_way_ = true;
@@ -347,6 +372,7 @@ class Installer {
   std::optional<Fd> file_;  // the shared memory
   int number_ = -1;         // of the target's descriptor of it
   RemoteAddr next_;         // the part of the ring from here on has no pages yet
+  bool is_mapped_ = false;  // our code, or a part of it
   bool is_in_the_way_ = false;
   bool is_old_kernel_ = false;
 };
@@ -402,7 +428,7 @@ bool Installation::is_there() const {
 Result<Removed> Installation::leave() {
   if (!is_in_) return Removed{};
   is_in_ = false;
-  auto removed = remove(target_, control_, deadline_);
+  auto removed = remove(target_, control_, deadline_, {.code = head_.base});
   if (removed) {
     pause_ = std::max(pause_, removed->pause);
     stopped_ += removed->stopped;

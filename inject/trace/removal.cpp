@@ -83,13 +83,13 @@ class Removal {
   Removal(const Process& target,
           RemoteControl& control,
           const FrozenView& view,
-          std::span<const int> files,
+          const RemovalOf& what,
           MemorySharers& sharers,
           std::optional<Clock::time_point>& put_back_at)
       : target_(target),
         control_(control),
         view_(view),
-        files_(files),
+        what_(what),
         sharers_(sharers),
         put_back_at_(put_back_at) {}
 
@@ -97,8 +97,10 @@ class Removal {
   Result<std::optional<Removed>> run() {
     map_ = HA_TRY(target_.maps());
     Remains remains = find_mapped(map_, control_.memory());
+    const bool is_other = what_.code && remains.code.start.value != *what_.code;
+    if (is_other || what_.code == 0) remains = {};
     // The program may have closed them and opened others meanwhile.
-    for (const int file : files_) {
+    for (const int file : what_.files) {
       if (is_ours(target_, file)) remains.files.push_back(file);
     }
     if (!remains.is_any()) return std::optional(Removed{});
@@ -228,7 +230,7 @@ class Removal {
   const Process& target_;
   RemoteControl& control_;
   const FrozenView& view_;
-  std::span<const int> files_;
+  const RemovalOf& what_;
   MemoryMap map_;
   pid_t tid_ = 0;
   MemorySharers& sharers_;
@@ -288,7 +290,7 @@ Remains find_remains(const Process& target, const MemoryMap& map, const MemoryRe
 Result<Removed> remove(const Process& target,
                        RemoteControl& control,
                        const Deadline& deadline,
-                       std::span<const int> files) {
+                       const RemovalOf& what) {
   const FreezeOptions options{
       .thread_deadline = 5s, .budget = 10s, .deadline = deadline, .for_cleaning = true};
   const auto until = end_of_patience(deadline);
@@ -303,7 +305,7 @@ Result<Removed> remove(const Process& target,
     std::optional<Removed> removed;
     static_cast<void>(sharers.find());  // takes longer the first time
     const auto frozen = while_frozen(target, options, [&](const FrozenView& view) -> Result<void> {
-      Removal removal(target, control, view, files, sharers, put_back_at);
+      Removal removal(target, control, view, what, sharers, put_back_at);
       removed = HA_TRY(removal.run());
       why = removal.why_waits();
       return {};
@@ -340,7 +342,7 @@ Result<Removed> repair(const Process& target, RemoteControl& control, const Dead
                  fmt::format("process {} is already traced, by process {}", target.pid(), reader)}
         .advise("again when that one has ended");
   }
-  return remove(target, control, deadline, remains.files);
+  return remove(target, control, deadline, {.files = remains.files});
 }
 
 Result<Removed> repair(const Process& target, const Deadline& deadline) {

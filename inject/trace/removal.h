@@ -46,10 +46,15 @@ struct Removed {
 // nothing. While another process shares the memory, even the entries stay as they are, because that
 // process is not stopped. Closes those of `files` that are ours. Waits for at most half of the time
 // until the deadline, but for a second in any case.
+struct RemovalOf {
+  // The address of the code that may be removed: another run's stays. 0: no code, only `files`.
+  std::optional<std::uint64_t> code = std::nullopt;  // nothing: whatever is found
+  std::span<const int> files = {};
+};
 Result<Removed> remove(const Process& target,
                        RemoteControl& control,
                        const Deadline& deadline,
-                       std::span<const int> files = {});
+                       const RemovalOf& what);
 
 // Removes the remains of a killed run, with its open files. Refuses with Traced if a process still
 // reads the ring: the kernel shows which processes map it, whatever the target's memory says.
