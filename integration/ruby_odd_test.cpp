@@ -161,4 +161,27 @@ TEST_CASE("a class of Ruby without objects is known") {
   CHECK(has(run_tool({"--why", "Unuzed", file}).errors, "no type is called 'Unuzed'"));
 }
 
+TEST_CASE("methods of the core that a Ruby program has redefined change nothing") {
+  if (is_missing()) return;
+  for (const std::string how : {"redefined", "prepended"}) {
+    CAPTURE(how);
+    const OddRuby program(how);
+    const TemporaryDirectory directory;
+    const std::string file = directory.file("heap.jsonl");
+    const ToolRun saved = run_tool({"-o", file, "--values", program.pid()});
+    REQUIRE_MESSAGE(saved.status == 0, saved.errors);
+    for (const std::string& type : kLabelled) {
+      CAPTURE(type);
+      CHECK(found({type + "[@label == \"label 3\"]", file}) == program.count(type + ".label"));
+      CHECK(found({type + "[@count > 20]", file}) == program.count(type + ".count"));
+      CHECK(found({type + "[@note.@number > 30]", file}) == program.count(type + ".note"));
+      CHECK(found({type + "[@state == :even]", file}) == program.count(type + ".even"));
+    }
+    CHECK(found({"MyPair[right == 2 and left.@number == -1]", file}) == program.count("MyPair"));
+    CHECK(found({"MyTable[[:key].@number == -1]", file}) == program.count("MyTable"));
+    CHECK(has(run_tool({"--why", "MyList", "-q", file}).output, " KEPT → "));
+    CHECK(has(run_tool({"--why", "Note", "--paths", "30", "-q", file}).output, " CONSTANT → "));
+  }
+}
+
 }  // namespace heapattach

@@ -57,4 +57,33 @@ case ARGV.fetch(0)
 when "labelled"
   KEPT, counts = labelled
   ready(Unused: ObjectSpace.each_object(Unused).count, **counts)
+when "redefined", "prepended"  # methods of the core
+  KEPT, counts = labelled
+  CONSTANT = Note.new(99)
+  line = "ready #{counts.map { |name, count| "#{name}=#{count}" }.join(" ")}"
+  if ARGV.fetch(0) == "redefined"
+    class Module
+      def ===(_other) = false
+      def name = "Wrong"
+      def to_s = "Wrong"
+    end
+    class Object; def class = String; end
+    class Integer; def bit_length = 100_000; end
+    class Array; def join(*) = "wrong"; end
+    module Kernel
+      alias earlier_to_s to_s
+      def to_s = "wrong"
+    end
+  else
+    wrong = Module.new do
+      def ===(_other) = false
+      def is_a?(_kind) = false
+      def bit_length = 100_000
+      def join(*) = "wrong"
+    end
+    [Module, Integer, Array, Kernel].each { |one| one.prepend(wrong) }
+  end
+  $stdout.puts(line)
+  $stdout.flush
+  $stdin.gets
 end

@@ -40,14 +40,48 @@ constexpr std::uint64_t kLeastBytes = std::uint64_t{256} << 20;
 // a blocking one, because any other asks the program's scheduler before it writes. A line is bytes:
 // names may have different encodings, which do not fit together in one String.
 constexpr std::string_view kCommonCode = R"(
-  any_to_s = Kernel.instance_method(:to_s)
-  address = lambda { |object| any_to_s.bind_call(object)[/0x(\h+)>\z/, 1] }
-  is_immediate = lambda do |object|
-    case object
-    when nil, true, false, Symbol, Float then true
-    when Integer then object.bit_length < 63
-    else false
+  # A method of the core, also if the program has prepended another to it, or has replaced it and
+  # kept it under another name.
+  is_own = lambda do |method, owner|
+    place = method.source_location
+    owner.equal?(method.owner) && (place.nil? || place[0].start_with?("<internal:"))
+  end
+  own = lambda do |owner, name|
+    method = owner.instance_method(name)
+    method = method.super_method until method.nil? || is_own.(method, owner)
+    next method if method
+    kept = (owner.instance_methods(false) + owner.private_instance_methods(false)).find do |key|
+      one = owner.instance_method(key)
+      one.original_name == name && is_own.(one, owner)
     end
+    kept && owner.instance_method(kept)
+  end
+  original = lambda { |owner, name| own.(owner, name) || owner.instance_method(name) }
+  is_a = own.(Kernel, :is_a?) || own.(Kernel, :kind_of?)
+  of_module = own.(Module, :===)
+  one_of =
+    if is_a || !of_module
+      is_a ||= Kernel.instance_method(:is_a?)
+      lambda { |object, kinds| kinds.any? { |kind| is_a.bind_call(object, kind) } }
+    else
+      lambda { |object, kinds| kinds.any? { |kind| of_module.bind_call(kind, object) } }
+    end
+  any_to_s = original.(Kernel, :to_s)
+  address = lambda { |object| any_to_s.bind_call(object)[/0x(\h+)>\z/, 1] }
+  # They are no objects, or their values are shown instead.
+  plain_kinds = [Symbol, Float, NilClass, TrueClass, FalseClass]
+  integer = [Integer]
+  least = -(2**62)
+  is_immediate = lambda do |object|
+    next object >= least && object < -least if one_of.(object, integer)
+    one_of.(object, plain_kinds)
+  end
+  symbol_text = original.(Symbol, :to_s)
+  text_of = lambda { |key| one_of.(key, plain_kinds) ? symbol_text.bind_call(key) : key }
+  join = lambda do |parts|
+    all = nil
+    parts.each { |part| all = all ? "#{all} #{part}" : part }
+    all
   end
   untraced = lambda do |work|
     fiber = RUBY_VERSION < "3.0" ? Fiber.new(&work) : Fiber.new(blocking: true, &work)
@@ -55,21 +89,21 @@ constexpr std::string_view kCommonCode = R"(
     fiber.resume
     ObjectSpace.trace_object_allocations_start
   end
-  is_odd = lambda { |text| text.to_s.b.match?(/["\\\\\x00-\x1f]/n) }
+  is_odd = lambda { |text| text_of.(text).b.match?(/["\\\\\x00-\x1f]/n) }
 )";
 constexpr std::string_view kNamesCode = R"(
-  names_of = Kernel.instance_method(:instance_variables)
-  get = Kernel.instance_method(:instance_variable_get)
+  names_of = original.(Kernel, :instance_variables)
+  get = original.(Kernel, :instance_variable_get)
   name = lambda do |from, to, text|
     next if is_immediate.(to) || is_odd.(text)
     file.write("{\"type\":\"CONST\",\"address\":\"0x#{from}\",\"class\":\"0x#{address.(to)}\"," +
-               "\"name\":\"#{text}\"}\n")
+               "\"name\":\"#{text_of.(text)}\"}\n")
   end
-  constants = Module.instance_method(:constants)
-  autoload_of = Module.instance_method(:autoload?)
-  const_get = Module.instance_method(:const_get)
-  class_variables = Module.instance_method(:class_variables)
-  class_variable_get = Module.instance_method(:class_variable_get)
+  constants = original.(Module, :constants)
+  autoload_of = original.(Module, :autoload?)
+  const_get = original.(Module, :const_get)
+  class_variables = original.(Module, :class_variables)
+  class_variable_get = original.(Module, :class_variable_get)
   ObjectSpace.each_object(Module) do |one|
     from = address.(one)
     constants.bind_call(one, false).each do |constant|
@@ -84,14 +118,16 @@ constexpr std::string_view kNamesCode = R"(
     next
   end
   lines = String.new
-  shown = Hash.new { |all, key| all[key] = is_odd.(key) ? "?" : key.to_s.b }
+  shown = Hash.new { |all, key| all[key] = is_odd.(key) ? "?" : text_of.(key).b }
+  modules = [Module]
+  # They have other references, too.
+  more_than_variables = [String, Array, Hash, Struct, Range, Proc, Regexp, MatchData, IO, Method,
+                         Time, Thread]
   name_variables = lambda do |one|
     keys = names_of.bind_call(one)
     next if keys.empty?
-    case one
-    when Module then next
-    when String, Array, Hash, Struct, Range, Proc, Regexp, MatchData, IO, Method, Time, Thread
-      # They have other references, too.
+    next if one_of.(one, modules)
+    if one_of.(one, more_than_variables)
       from = address.(one)
       keys.each { |key| name.(from, get.bind_call(one, key), key) }
       next
@@ -99,7 +135,7 @@ constexpr std::string_view kNamesCode = R"(
     keys.reject! { |key| is_immediate.(get.bind_call(one, key)) }
     next if keys.empty?
     from = any_to_s.bind_call(one).byteslice(-17, 16)
-    line = "{\"type\":\"IVARS\",\"address\":\"0x#{from}\",\"name\":\"#{keys.map { |key| shown[key] }.join(" ")}\"}\n"
+    line = "{\"type\":\"IVARS\",\"address\":\"0x#{from}\",\"name\":\"#{join.(keys.map { |key| shown[key] })}\"}\n"
     lines << line.force_encoding(Encoding::BINARY)
     next if lines.bytesize < 100_000
     file.write(lines)
@@ -129,15 +165,25 @@ constexpr std::string_view kNamesCode = R"(
 // A field that references an object is named, unless the names above have it already, and any other
 // has its value.
 constexpr std::string_view kValuesCode = R"(
+  bit_length = own.(Integer, :bit_length)
+  digits_of = original.(Integer, :to_s)
+  bits = lambda do |value|
+    next bit_length.bind_call(value) if bit_length
+    digits_of.bind_call(value < 0 ? ~value : value, 2).bytesize
+  end
+  symbols = [Symbol]
+  floats = [Float]
   word = lambda do |value|
-    case value
-    when nil then "nil"
-    when true then "true"
-    when false then "false"
-    when Integer then value.bit_length < 10_000 ? value.to_s : "<#{value.bit_length}_bits>"
-    when Float then value.to_s
-    when Symbol
-      /\A[A-Za-z0-9_.:?!-]{1,200}\z/.match?(value.to_s) ? ":#{value}" : ";#{value.to_s.unpack1("H*")}"
+    next "nil" if nil.equal?(value)
+    next "true" if true.equal?(value)
+    next "false" if false.equal?(value)
+    if one_of.(value, integer)
+      bits.(value) < 10_000 ? digits_of.bind_call(value) : "<#{bits.(value)}_bits>"
+    elsif one_of.(value, floats)
+      "#{value}"
+    elsif one_of.(value, symbols)
+      text = symbol_text.bind_call(value)
+      /\A[A-Za-z0-9_.:?!-]{1,200}\z/.match?(text) ? ":#{text}" : ";#{text.unpack1("H*")}"
     end
   end
   fields = lambda do |one, pairs, named|
@@ -145,50 +191,54 @@ constexpr std::string_view kValuesCode = R"(
     words = pairs.filter_map do |key, value|
       next if is_odd.(key)
       text = word.(value)
-      next "#{key}=#{text}" if text
+      next "#{text_of.(key)}=#{text}" if text
       name.(from, value, key) unless named
       nil
     end
     next if words.empty?
-    file.write("{\"type\":\"VALUES\",\"address\":\"0x#{from}\",\"name\":\"#{words.join(" ")}\"}\n")
+    file.write("{\"type\":\"VALUES\",\"address\":\"0x#{from}\",\"name\":\"#{join.(words)}\"}\n")
   end
+  strings = [String]
   key_of = lambda do |key|
-    case key
-    when Integer then key.bit_length < 64 ? "[#{key}]" : nil
-    when Symbol then /\A\w{1,60}[?!]?\z/.match?(key.to_s) ? "[:#{key}]" : nil
-    when String then /\A[\w.\/@:-]{1,60}\z/.match?(key) ? "[\\\\u0022#{key}\\\\u0022]" : nil
+    if one_of.(key, integer)
+      bits.(key) < 64 ? "[#{digits_of.bind_call(key)}]" : nil
+    elsif one_of.(key, symbols)
+      text = symbol_text.bind_call(key)
+      /\A\w{1,60}[?!]?\z/.match?(text) ? "[:#{text}]" : nil
+    elsif one_of.(key, strings)
+      /\A[\w.\/@:-]{1,60}\z/.match?(key) ? "[\\\\u0022#{key}\\\\u0022]" : nil
     end
   end
   most_keys = 1000
   member_name = /\A[[:alpha:]_][[:alnum:]_]*[?!]?\z/
-  struct_pairs = Struct.instance_method(:each_pair)
-  hash_pairs = Hash.instance_method(:each_pair)
-  size = Hash.instance_method(:size)
-  data_pairs = RUBY_VERSION >= "3.2" ? Data.instance_method(:to_h) : nil
-  is_member = proc { |key, _value| member_name.match?(key.to_s) }
+  struct_pairs = original.(Struct, :each_pair)
+  hash_pairs = original.(Hash, :each_pair)
+  size = original.(Hash, :size)
+  data_pairs = RUBY_VERSION >= "3.2" ? original.(Data, :to_h) : nil
+  is_member = proc { |key, _value| member_name.match?(text_of.(key)) }
+  structs = [Struct]
+  hashes = [Hash]
+  datas = data_pairs ? [Data] : []
   write_fields = lambda do |one|
-    next if Module === one
     keys = names_of.bind_call(one)
-    case one
-    when String, Array, Hash, Struct, Range, Proc, Regexp, MatchData, IO, Method, Time, Thread
-      fields.(one, keys.map { |key| [key, get.bind_call(one, key)] }, true) unless keys.empty?
+    unless keys.empty?
+      next if one_of.(one, modules)
+      variables = keys.map { |key| [key, get.bind_call(one, key)] }
+      is_more = one_of.(one, more_than_variables)
+      fields.(one, variables, is_more)
+      next unless is_more || one_of.(one, datas)
     end
-    case one
-    when String, Array, Range, Proc, Regexp, MatchData, IO, Method, Time, Thread then next
-    when Struct then fields.(one, struct_pairs.bind_call(one).select(&is_member), false)
-    when Hash
+    if one_of.(one, structs)
+      fields.(one, struct_pairs.bind_call(one).select(&is_member), false)
+    elsif one_of.(one, hashes)
       next if size.bind_call(one) > most_keys
       pairs = hash_pairs.bind_call(one).filter_map do |key, value|
         shown = key_of.(key)
         [shown, value] if shown
       end
       fields.(one, pairs, false)
-    else
-      if data_pairs && Data === one
-        fields.(one, data_pairs.bind_call(one).select(&is_member), false)
-      else
-        fields.(one, keys.map { |key| [key, get.bind_call(one, key)] }, false)
-      end
+    elsif one_of.(one, datas)
+      fields.(one, data_pairs.bind_call(one).select(&is_member), false)
     end
   rescue StandardError, ScriptError
     next
@@ -200,12 +250,12 @@ constexpr std::string_view kValuesCode = R"(
 // No method shows which Strings share, so all are written that are not too short for that. Only
 // plain letters are written as they are.
 constexpr std::string_view kTextsCode = R"(
-  bytesize = String.instance_method(:bytesize)
-  is_ascii = String.instance_method(:ascii_only?)
-  is_valid = String.instance_method(:valid_encoding?)
-  encoding = String.instance_method(:encoding)
-  byteslice = String.instance_method(:byteslice)
-  digits = String.instance_method(:unpack1)
+  bytesize = original.(String, :bytesize)
+  is_ascii = original.(String, :ascii_only?)
+  is_valid = original.(String, :valid_encoding?)
+  encoding = original.(String, :encoding)
+  byteslice = original.(String, :byteslice)
+  digits = original.(String, :unpack1)
   write_text = lambda do |one|
     is_plain = is_ascii.bind_call(one)
     bytes = bytesize.bind_call(one)
