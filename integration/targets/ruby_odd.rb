@@ -86,4 +86,7 @@ when "redefined", "prepended"  # methods of the core
   $stdout.puts(line)
   $stdout.flush
   $stdin.gets
+when "titled"  # as servers with workers are
+  $0 = "shop: worker 3 [#{"x" * 20}]"
+  ready(title: 1)
 end

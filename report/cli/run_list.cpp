@@ -37,6 +37,7 @@ Result<ProcessList> glance_at_all(const Options& options, const Deadline& deadli
     auto process = snapshot::glance_at_process(one.pid);
     if (process) {
       process->name = one.name;
+      if (process->title == one.name) process->title.clear();
       list.processes.push_back(std::move(*process));
     } else if (process.error().kind == ErrorKind::Denied ||
                process.error().kind == ErrorKind::Traced) {

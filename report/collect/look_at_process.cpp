@@ -39,6 +39,16 @@ void add_heaps(Opened& opened, const Deadline& deadline, ReadableProcess& proces
   }
 }
 
+// What a process wrote over its arguments: one text where they were several, and then zeros.
+std::string title_in(std::string_view command_line) {
+  constexpr std::size_t kMost = 200;
+  const std::string_view text = command_line.substr(0, command_line.find_last_not_of('\0') + 1);
+  const bool is_padded = command_line.size() > text.size() + 1;
+  const bool is_title = is_padded || text.find(' ') != std::string_view::npos;
+  if (!is_title || text.find('\0') != std::string_view::npos) return {};
+  return std::string(text.substr(0, kMost));
+}
+
 }  // namespace
 
 Result<ReadableProcess> glance_at_process(pid_t pid) {
@@ -49,6 +59,9 @@ Result<ReadableProcess> glance_at_process(pid_t pid) {
   const std::string status = HA_TRY(opened.read_file("status"));
   process.resident_bytes = bytes_after(status, "VmRSS").value_or(0);
   process.started = start_time(opened);
+  if (const auto command_line = opened.read_file("cmdline")) {
+    process.title = title_in(*command_line);
+  }
   return process;
 }
 

@@ -14,7 +14,10 @@ namespace heapattach::snapshot {
 // A process that reports can read, as it looks from outside: nothing was stopped.
 struct ReadableProcess {
   pid_t pid = 0;
-  std::string name;                      // chosen by the process: any bytes, at most 15
+  std::string name;  // chosen by the process: any bytes, at most 15
+  // Its command line, if that is one text that the process wrote over it, as "puma: cluster worker
+  // 0: 4711 [shop]"; any bytes. Empty otherwise.
+  std::string title;
   std::string runtime;                   // "crystal", "ruby", "CPython"; empty: none that is known
   std::vector<const heap::Kind*> heaps;  // that reports can read; empty: none, or `is_known` is not
   bool is_known = false;                 // whether there was time to look for runtime and heaps

@@ -12,7 +12,8 @@
 //
 // The process with the most resident memory is the first. `heaps` has the values of --heap that
 // work; it is empty if only reports on stacks and on all memory work, and missing if there was no
-// time to look. `runtime` is missing if it is unknown. `left_out` is the number of processes that
+// time to look. `runtime` is missing if it is unknown, and `title` unless the process has written
+// one over its command line. `left_out` is the number of processes that
 // --top left out, and `not_permitted` the number of those that may not be read.
 
 #include "report/format/write/process_list.h"
@@ -41,10 +42,21 @@ std::string shown_heaps(const ReadableProcess& process) {
   return process.heaps.empty() ? "-" : fmt::format("{}", fmt::join(keys_of(process), ","));
 }
 
+// What the process calls itself says more than its name.
+std::string shown_name(const ReadableProcess& process) {
+  constexpr std::size_t kMost = 80;
+  if (process.title.empty()) return process.name;
+  return process.title.size() > kMost ? process.title.substr(0, kMost) + "…" : process.title;
+}
+
 constexpr Column<ProcessList, ReadableProcess> kColumns[] = {
     {{.head = "pid", .key = "pid", .unit = Unit::Digits},
      [](const auto&, const auto& row) { return CellValue(static_cast<std::uint64_t>(row.pid)); }},
     {{.json = "name"}, member<&ReadableProcess::name>},
+    {{.json = "title"},
+     [](const auto&, const auto& row) {
+       return row.title.empty() ? CellValue() : CellValue(row.title);
+     }},
     {{.json = "runtime"},
      [](const auto&, const auto& row) {
        return row.runtime.empty() ? CellValue() : CellValue(row.runtime);
@@ -62,7 +74,7 @@ constexpr Column<ProcessList, ReadableProcess> kColumns[] = {
      }},
     {{.head = "heap"}, [](const auto&, const auto& row) { return CellValue(shown_heaps(row)); }},
     {{.head = "name"},
-     [](const auto&, const auto& row) { return CellValue(terminal_text(row.name)); }},
+     [](const auto&, const auto& row) { return CellValue(terminal_text(shown_name(row))); }},
 };
 
 }  // namespace
