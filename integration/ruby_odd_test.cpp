@@ -184,6 +184,41 @@ TEST_CASE("methods of the core that a Ruby program has redefined change nothing"
   }
 }
 
+TEST_CASE("a Ruby thread that sleeps in C code with Ruby's lock is named, and those that want it") {
+  if (is_missing()) return;
+  const OddRuby program("keeps_lock");
+  // The others notice only when they wake, which is within milliseconds.
+  std::string stacks;
+  const std::string wanted =
+      fmt::format("waits for Ruby's lock, which thread {} ruby has, in ", program.word("holder"));
+  for (int i = 0; i < 100 && !has(stacks, "\"wants1\" " + wanted); ++i) {
+    stacks = run_tool({"--stacks", program.pid()}).output;
+  }
+  INFO(stacks);
+  CHECK(has(stacks, "Ruby thread \"wants0\" " + wanted + "clock_nanosleep("));
+  CHECK(has(stacks, "Ruby thread \"wants1\" " + wanted + "clock_nanosleep("));
+  const ToolRun run = run_tool({"diagnose", program.pid()});
+  INFO(run.output, run.errors);
+  CHECK(has(run.output, "2 threads wait for Ruby's lock, which thread " + program.word("holder")));
+  CHECK(has(run.output, "(ruby_odd.rb:"));
+  CHECK(has(run.output, " keeps, in clock_nanosleep("));
+}
+
+TEST_CASE("a Ruby Mutex that a suspended fiber holds is the fiber's and its thread's") {
+  if (is_missing()) return;
+  const OddRuby program("fiber_lock");
+  const std::string stacks = run_tool({"--stacks", program.pid()}).output;
+  INFO(stacks);
+  const std::string owner = fmt::format(" of thread {} owner", program.word("owner"));
+  CHECK(has(stacks, ", which fiber 0x"));
+  CHECK(has(stacks, " (suspended in block in holding (ruby_odd.rb:"));
+  CHECK(has(stacks, owner + " holds\n"));
+  const ToolRun run = run_tool({"diagnose", program.pid()});
+  INFO(run.output, run.errors);
+  CHECK(has(run.output, "1 thread waits for a lock that fiber 0x"));
+  CHECK(has(run.output, owner));
+}
+
 TEST_CASE("a list shows the title that a process gave itself") {
   if (is_missing()) return;
   const OddRuby program("titled");

@@ -53,6 +53,12 @@ def labelled
   [made, counts.to_h.transform_keys(&:to_sym)]
 end
 
+# The native thread's number, once the thread is as Ruby says.
+def settled(thread)
+  sleep 0.01 until thread.native_thread_id && yield
+  thread.native_thread_id
+end
+
 case ARGV.fetch(0)
 when "labelled"
   KEPT, counts = labelled
@@ -86,6 +92,31 @@ when "redefined", "prepended"  # methods of the core
   $stdout.puts(line)
   $stdout.flush
   $stdin.gets
+when "keeps_lock"  # C code sleeps and keeps Ruby's lock; others sleep, and want it
+  require "fiddle"
+  nap = Fiddle::Function.new(Fiddle::Handle::DEFAULT["sleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT,
+                             need_gvl: true)
+  wants = Array.new(2) { |number| Thread.new { loop { sleep 0.001 } }.tap { |one| one.name = "wants#{number}" } }
+  wants.each { |one| settled(one) { one.status == "sleep" } }
+  $stdout.puts("ready holder=#{Thread.main.native_thread_id}")
+  $stdout.flush
+  nap.call(1000)
+when "fiber_lock"  # a suspended fiber holds a Mutex that a thread wants
+  lock = Mutex.new
+  def holding(lock) = lock.synchronize { Fiber.yield }
+  owner = Thread.new do
+    kept = Fiber.new { holding(lock) }
+    kept.resume
+    Queue.new.pop
+    kept
+  end
+  owner.name = "owner"
+  settled(owner) { owner.status == "sleep" && lock.locked? }
+  Thread.new { loop { sleep 1 } }  # Ruby itself sees no deadlock while another thread lives
+  wants = Thread.new { lock.synchronize {} }
+  wants.name = "wants"
+  settled(wants) { wants.status == "sleep" && wants.backtrace.first.include?("synchronize") }
+  ready(owner: owner.native_thread_id, wants: wants.native_thread_id)
 when "titled"  # as servers with workers are
   $0 = "shop: worker 3 [#{"x" * 20}]"
   ready(title: 1)

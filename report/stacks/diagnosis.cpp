@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 
 #include "report/stacks/caught_signals.h"
+#include "report/stacks/ruby_threads.h"
 
 namespace heapattach::stacks {
 
@@ -274,8 +275,11 @@ void add_busy_threads(const StackReport& report, Diagnosis& diagnosis) {
 // Remarks on threads that wait for a thread that itself does not wait for a lock.
 void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
   std::map<std::size_t, std::size_t> waiting_for;
+  std::map<std::size_t, std::string> fibers;  // of Ruby's, that hold the locks
   for (const ThreadSeen& thread : report.threads) {
-    if (thread.wait.thread && !thread.wait.is_for_end) ++waiting_for[*thread.wait.thread];
+    if (!thread.wait.thread || thread.wait.is_for_end) continue;
+    ++waiting_for[*thread.wait.thread];
+    if (thread.ruby) fibers[*thread.wait.thread] = thread.ruby->mutex_fiber;
   }
   for (const auto& [owner, count] : waiting_for) {
     const ThreadSeen& thread = report.threads[owner];
@@ -285,8 +289,9 @@ void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
                                                : std::string();
     diagnosis.remarks.push_back(
         {StatementKind::Waiting,
-         fmt::format("{} for a lock that {} holds{}",
+         fmt::format("{} for a lock that {}{} holds{}",
                      count == 1 ? "1 thread waits" : fmt::format("{} threads wait", count),
+                     fibers[owner].empty() ? std::string() : fibers[owner] + " of ",
                      title_and_function(thread),
                      !end.empty()                 ? end
                      : thread.wait.is_for_pulse() ? ", which waits for " + thread.wait.mutex
@@ -308,6 +313,30 @@ void add_awaited_pulses(const StackReport& report, Diagnosis& diagnosis) {
          threads.size() == 1 ? fmt::format("{} waits for {} (Monitor.Wait)", who, pulse)
                              : fmt::format("{} threads wait for {} (Monitor.Wait), such as {}",
                                            threads.size(), pulse, who)});
+  }
+}
+
+// Remarks on a thread that sleeps and keeps Ruby's lock, as C code may: no other thread can run
+// Ruby code meanwhile. One that merely is in a call at the moment may have run just before.
+void add_ruby_lock(const StackReport& report, Diagnosis& diagnosis) {
+  constexpr double kHardlyRuns = 0.01;
+  const auto is = [](const ThreadSeen& thread, WaitKind kind) {
+    return thread.ruby && wait_of(thread).kind == kind;
+  };
+  if (report.saved) return;
+  const auto waiting =
+      std::count_if(report.threads.begin(), report.threads.end(),
+                    [&](const ThreadSeen& thread) { return is(thread, WaitKind::Ready); });
+  if (waiting == 0) return;
+  for (const ThreadSeen& thread : report.threads) {
+    const bool sleeps = !thread.wait.call.empty() && thread.state != 'R' && !thread.is_busy &&
+                        thread.load.value_or(0) < kHardlyRuns;
+    if (!sleeps || !is(thread, WaitKind::Running)) continue;
+    diagnosis.remarks.push_back(
+        {StatementKind::Waiting,
+         fmt::format("{} for Ruby's lock, which {} keeps, in {}",
+                     waiting == 1 ? "1 thread waits" : fmt::format("{} threads wait", waiting),
+                     title_and_function(thread), thread.wait.call)});
   }
 }
 
@@ -359,6 +388,7 @@ Diagnosis diagnose(const StackReport& report) {
   if (diagnosis.findings.empty()) add_fibers_of_channels(report, diagnosis);
   add_held_up_threads(report, diagnosis);
   if (diagnosis.findings.empty()) add_awaited_pulses(report, diagnosis);
+  add_ruby_lock(report, diagnosis);
   add_orphaned_mutexes(report, diagnosis);
   return diagnosis;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -113,15 +114,18 @@ class Adding {
     ruby.is_main = thread.is_main;
     ruby.fibers = thread.fibers;
     ruby.suspended = thread.suspended;
+    ruby.mutex_fiber = mutex_fiber_text(thread);
     ruby.doing = doing_of(thread);
-    if (thread.mutex != 0 && thread.mutex_owner && seen_[*thread.mutex_owner]) {
+    if (thread.wants_lock) {
+      // It no longer waits for what it did.
+    } else if (thread.mutex != 0 && thread.mutex_owner && seen_[*thread.mutex_owner]) {
       seen.wait.thread = seen_[*thread.mutex_owner];
       seen.wait.mutex = fmt::format("Mutex {:#x}", thread.mutex);
     } else if (const auto joined = joined_by(thread); joined && seen.needs_another_thread) {
       seen.wait.thread = joined;
       seen.wait.is_for_end = true;
     }
-    if (const ruby::Frame* own = own_frame(thread)) {
+    if (const ruby::Frame* own = own_frame(thread.fibers)) {
       seen.function = function_at(own->function, own->file, own->line);
     }
   }
@@ -149,9 +153,9 @@ class Adding {
   }
 
   // The innermost one of the program; of a library if there is none.
-  static const ruby::Frame* own_frame(const ruby::Thread& thread) {
+  static const ruby::Frame* own_frame(std::span<const ruby::FiberStack> fibers) {
     const ruby::Frame* any = nullptr;
-    for (const ruby::FiberStack& stack : thread.fibers) {
+    for (const ruby::FiberStack& stack : fibers) {
       for (const ruby::Frame& frame : stack.frames) {
         if (frame.is_native || frame.file.empty() || frame.is_internal()) continue;
         if (any == nullptr) any = &frame;
@@ -164,6 +168,7 @@ class Adding {
   }
 
   [[nodiscard]] std::string doing_of(const ruby::Thread& thread) {
+    if (thread.wants_lock) return lock_text();
     if (thread.mutex != 0) return mutex_text(thread);
     if (thread.descriptor) return descriptor_text(*thread.descriptor);
     const auto frames = own_methods(thread.fibers);
@@ -198,10 +203,27 @@ class Adding {
   [[nodiscard]] std::string mutex_text(const ruby::Thread& thread) const {
     std::string text = fmt::format("waits for Mutex {:#x}", thread.mutex);
     if (thread.mutex_owner && seen_[*thread.mutex_owner]) {
-      text +=
-          fmt::format(", which {} holds", title_of(report_.threads[*seen_[*thread.mutex_owner]]));
+      const std::string fiber = mutex_fiber_text(thread);
+      const std::string title = title_of(report_.threads[*seen_[*thread.mutex_owner]]);
+      text += fiber.empty() ? fmt::format(", which {} holds", title)
+                            : fmt::format(", which {} of {} holds", fiber, title);
     }
     return text;
+  }
+
+  // Only the thread of a suspended fiber can resume it, so what that does now is not enough.
+  [[nodiscard]] std::string mutex_fiber_text(const ruby::Thread& thread) const {
+    if (thread.mutex == 0 || !thread.mutex_owner || thread.mutex_fiber == 0) return {};
+    for (const ruby::FiberStack& stack : threads_[*thread.mutex_owner].suspended) {
+      if (stack.fiber != thread.mutex_fiber) continue;
+      const ruby::Frame* const own = own_frame(std::span(&stack, 1));
+      return fmt::format("fiber {:#x}{}", stack.fiber,
+                         own == nullptr
+                             ? " (suspended)"
+                             : fmt::format(" (suspended in {})",
+                                           function_at(own->function, own->file, own->line)));
+    }
+    return {};
   }
 
   [[nodiscard]] std::string descriptor_text(int descriptor) {
@@ -212,7 +234,9 @@ class Adding {
   [[nodiscard]] std::string lock_text() const {
     for (std::size_t i = 0; i < threads_.size(); ++i) {
       if (!threads_[i].has_lock || !seen_[i]) continue;
-      return fmt::format("{}, which {} has", kWantsLock, title_of(report_.threads[*seen_[i]]));
+      const ThreadSeen& holder = report_.threads[*seen_[i]];
+      const std::string text = fmt::format("{}, which {} has", kWantsLock, title_of(holder));
+      return holder.wait.call.empty() ? text : fmt::format("{}, in {}", text, holder.wait.call);
     }
     return std::string(kWantsLock);
   }

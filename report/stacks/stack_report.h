@@ -50,7 +50,10 @@ struct NamedStack {
 struct RubySeen {
   std::string name;
   bool is_main = false;
-  std::string doing;                        // "waits for Mutex 0x7f…, which thread 4712 holds"
+  std::string doing;  // "waits for Mutex 0x7f…, which thread 4712 holds"
+  // The suspended fiber that holds the Mutex it waits for: "fiber 0x7f… (suspended in work
+  // (shop.rb:12))"; empty: a fiber that is not suspended, or none.
+  std::string mutex_fiber{};
   std::vector<ruby::FiberStack> fibers;     // as in ruby::Thread
   std::vector<ruby::FiberStack> suspended;  // as well
 };

@@ -61,6 +61,21 @@ std::vector<LockQueue> find_lock_queues(const Machine& machine, const MemoryRead
   return queues;
 }
 
+std::vector<std::uint64_t> threads_in_queue(const Values& values,
+                                            std::uint64_t lock_owner,
+                                            std::vector<std::uint64_t> threads) {
+  std::sort(threads.begin(), threads.end());
+  for (std::uint64_t head = lock_owner + 8; head <= lock_owner + kMostBehind; head += 8) {
+    auto nodes = list_nodes(values, head, threads.size());
+    if (!nodes || nodes->empty() || !are_in(threads, *nodes)) continue;
+    for (std::uint64_t& node : *nodes) {
+      node = *std::prev(std::upper_bound(threads.begin(), threads.end(), node));
+    }
+    return *std::move(nodes);
+  }
+  return {};
+}
+
 std::vector<std::byte> empty_queue(RemoteAddr head) {
   const std::array<std::uint64_t, 2> links{head.value, head.value};
   std::vector<std::byte> bytes(sizeof links + sizeof(std::uint32_t));

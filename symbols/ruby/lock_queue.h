@@ -19,6 +19,12 @@ struct LockQueue {
 [[nodiscard]] std::vector<LockQueue> find_lock_queues(const Machine& machine,
                                                       const MemoryReader& memory);
 
+// The threads in the queue of a ractor, in order, by their addresses. `threads` are all of the
+// ractor. Until 3.2 a queue has no count, which is not asked for here.
+[[nodiscard]] std::vector<std::uint64_t> threads_in_queue(const Values& values,
+                                                          std::uint64_t lock_owner,
+                                                          std::vector<std::uint64_t> threads);
+
 // The bytes that an empty queue has at `head`.
 [[nodiscard]] std::vector<std::byte> empty_queue(RemoteAddr head);
 

@@ -8,6 +8,7 @@
 
 #include "symbols/ruby/frames.h"
 #include "symbols/ruby/list.h"
+#include "symbols/ruby/lock_queue.h"
 
 namespace heapattach::ruby {
 
@@ -69,8 +70,13 @@ class Reader {
     if (count != nodes.size())
       return out_of_order(machine_, "a ractor's thread count differs from its list");
     const auto place = form_.ractor.lock_owner;
-    const auto owner = place == 0 ? std::nullopt : values_.word(ractor + place);
+    const std::uint64_t owner = place == 0 ? 0 : values_.word(ractor + place).value_or(0);
     for (const std::uint64_t node : nodes) HA_TRY(read_thread(node, owner == node));
+    // Without a holder, the first one is about to take the lock.
+    if (owner == 0) return {};
+    for (const std::uint64_t waiting : threads_in_queue(values_, ractor + place, nodes)) {
+      if (const auto index = thread_at(waiting)) threads_[*index].wants_lock = waiting != owner;
+    }
     return {};
   }
 
@@ -189,6 +195,7 @@ class Reader {
         thread.mutex_owner =
             thread_at(values_.word(fiber + form_.fiber.context + form_.context.thread));
       }
+      if (thread.mutex_owner && is_reference(fiber)) thread.mutex_fiber = fiber;
       if (thread.mutex_owner == i) {  // it has just acquired the Mutex
         thread.mutex = 0;
         thread.mutex_owner.reset();

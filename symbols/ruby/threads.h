@@ -45,9 +45,11 @@ struct Thread {
   std::string name;
   bool is_main = false;
   bool has_lock = false;                   // Ruby's lock, which lets a thread run Ruby code
+  bool wants_lock = false;                 // it is in the queue for that lock
   bool is_blocking = false;                // it released the lock for a call that may take long
   Value mutex = 0;                         // the Mutex that it waits for; 0: none
   std::optional<std::size_t> mutex_owner;  // index of the thread that holds it
+  std::uint64_t mutex_fiber = 0;           // the fiber of that thread; 0: unknown
   std::optional<int> descriptor;           // the descriptor that it waits for
   // The fiber that it executes, then the one that resumed it, and so on.
   std::vector<FiberStack> fibers;
