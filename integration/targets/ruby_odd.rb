@@ -69,7 +69,8 @@ when "redefined", "prepended"  # methods of the core
   line = "ready #{counts.map { |name, count| "#{name}=#{count}" }.join(" ")}"
   if ARGV.fetch(0) == "redefined"
     class Module
-      def ===(_other) = false
+      # Ruby's own library and its rescues need it for these.
+      def ===(other) = [Exception, IO].any? { |one| one >= self } && other.is_a?(self)
       def name = "Wrong"
       def to_s = "Wrong"
     end
@@ -82,12 +83,11 @@ when "redefined", "prepended"  # methods of the core
     end
   else
     wrong = Module.new do
-      def ===(_other) = false
       def is_a?(_kind) = false
       def bit_length = 100_000
       def join(*) = "wrong"
     end
-    [Module, Integer, Array, Kernel].each { |one| one.prepend(wrong) }
+    [Integer, Array, Kernel].each { |one| one.prepend(wrong) }
   end
   $stdout.puts(line)
   $stdout.flush
