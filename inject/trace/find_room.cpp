@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "attach/arch/addresses.h"
 #include "attach/base/page.h"
 #include "inject/trace/arch/jump.h"
 
@@ -12,8 +11,6 @@ namespace {
 
 // The kernel keeps lower addresses free (vm.mmap_min_addr).
 constexpr std::uint64_t kLowest = 0x20000;
-// Programs get nothing above half of kUsualAddressEnd on some processors.
-constexpr std::uint64_t kHighest = kUsualAddressEnd / 2 - (std::uint64_t{1} << 32);
 constexpr std::uint64_t kGuard = std::uint64_t{64} << 10;
 
 // The room at the upper end of a gap, within `allowed`, and not next to the memory around the gap.
@@ -33,7 +30,7 @@ std::optional<RemoteAddr> find_room(const MemoryMap& map,
                                     std::uint64_t bytes,
                                     std::span<const RemoteAddr> near) {
   std::uint64_t lowest = kLowest;
-  std::uint64_t highest = kHighest;
+  std::uint64_t highest = kHighestRoom;
   for (const RemoteAddr at : near) {
     lowest = std::max(lowest, at.value > kReach ? at.value - kReach : 0);
     highest = std::min(highest, at.value + kReach);

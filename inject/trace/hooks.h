@@ -59,7 +59,7 @@ struct Hooks {
 
   RemoteAddr stack_bottom;                       // GC_stackbottom
   std::vector<ThreadRecordForm> thread_records;  // the forms to try
-  RemoteAddr clock;                              // __vdso_clock_gettime
+  RemoteAddr clock;                              // clock_gettime() of the vdso
 
   [[nodiscard]] bool follows_ends() const {
     return event_variable.value != 0 && is_marked.value != 0 && object_base.value != 0 &&

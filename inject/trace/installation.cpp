@@ -46,7 +46,7 @@
 //                                 and the bytes are those of the file. Nothing is changed yet
 //   the handler is set            it calls the program's own, and does nothing else while off
 //   each entry becomes a jump     to a hook that jumps on to the entry's first instructions while
-//                                 off. Five bytes within one page, in one write: the kernel is not
+//                                 off. A few bytes within one page, in one write: the kernel is not
 //                                 interrupted in it. All threads leave the stop by an instruction
 //                                 that makes them fetch the new code
 //   it is turned on               it records until the ring is full, drops after that, and turns
@@ -58,12 +58,28 @@
 // were on. Everything that has to be undone is found from the maps and the blob's head, so that the
 // next run can undo it, too.
 //
+// On aarch64, instructions are fetched through caches of their own, which do not see what is
+// written. Each write of code that we make is one that the kernel makes for us, and it keeps these
+// rules:
+//
+// - What is written through /proc/PID/mem into a mapping that may be executed goes through
+//   copy_to_user_page(), which for aarch64 calls flush_ptrace_access(): it cleans the data cache
+//   and invalidates the instruction caches of all processors for those bytes.
+// - The recorder's own code is written before it is mapped. The kernel notes for each page of the
+//   file that its data cache was written to (flush_dcache_page, in the file's write), and cleans
+//   and invalidates (__sync_icache_dcache) before it first enters the page into a table as
+//   executable.
+// - A processor may have fetched instructions ahead. All threads are stopped in the kernel
+//   meanwhile, and the return from there to the program (eret) discards them.
+//
+// The jump is one aligned word there. No thread sees it half-written, but nothing depends on that.
+//
 // The target notices two things while it is traced. A sampled allocation takes 112 more bytes of
-// stack. And an exception from a finalizer, or from the program's function for running out of
-// memory, cannot pass the frame of a sampled allocation, which has no tables. That is one
-// allocation in thousands, and the caller refuses targets that have set such a function. A program
-// may install a seccomp filter while it is traced, because the recorder makes no system call; but a
-// thread that makes our calls must not be under one.
+// stack, and 176 on aarch64. And an exception from a finalizer, or from the program's function for
+// running out of memory, cannot pass the frame of a sampled allocation, which has no tables. That
+// is one allocation in thousands, and the caller refuses targets that have set such a function. A
+// program may install a seccomp filter while it is traced, because the recorder makes no system
+// call; but a thread that makes our calls must not be under one.
 
 namespace heapattach::trace {
 

@@ -27,13 +27,9 @@ constexpr const char* kAdvice = "--count and --watch, which do not change the co
 // An instruction of the collector that only returns, and that the trace does not change; 0 if there
 // is none.
 RemoteAddr return_instruction(const Hooks& hooks) {
-  constexpr std::ptrdiff_t kUnchanged = 64;
+  constexpr std::size_t kUnchanged = 64;
   for (const Entry& entry : hooks.allocations) {
-    if (static_cast<std::ptrdiff_t>(entry.code.size()) <= kUnchanged) continue;
-    const auto found = std::find(entry.code.begin() + kUnchanged, entry.code.end(), kReturn);
-    if (found != entry.code.end()) {
-      return entry.at + static_cast<std::uint64_t>(found - entry.code.begin());
-    }
+    if (const auto found = find_return(entry.code, kUnchanged)) return entry.at + *found;
   }
   return {};
 }
@@ -90,7 +86,10 @@ class Planner {
     if (hooks_.release) near.push_back(hooks_.release->at);
     for (const MallocEntry& one : hooks_.of_malloc) near.push_back(one.entry.at);
     const auto room = find_room(map, blob_bytes(), near);
-    if (!room) return impossible("there is no room within 2 GiB of the code that allocates");
+    if (!room) {
+      return impossible(
+          fmt::format("there is no room within {} of the code that allocates", kReachName));
+    }
     plan_.head.base = room->value;
     // The ring must not take that very room.
     std::vector<Mapping> mappings = map.mappings();
@@ -163,22 +162,25 @@ class Planner {
     const RemoteAddr base{head.base};
     auto moved = move_entry(disassembler, entry.code, entry.at, base + head.trampoline[number]);
     if (!moved) return std::move(moved).error().context(entry.name).advise(kAdvice);
-    if (entry.at.value % page_bytes() > page_bytes() - kJumpBytes) {
+    const RemoteAddr at = entry.at + moved->kept;
+    if (at.value % page_bytes() > page_bytes() - kJumpBytes) {
       return impossible(
           fmt::format("{}: its first instructions cross a page boundary", entry.name));
     }
     std::copy(moved->code.begin(), moved->code.end(),
               plan_.image.begin() + static_cast<std::ptrdiff_t>(head.trampoline[number]));
-    head.entry[number] = entry.at.value;
+    std::copy(moved->undo.begin(), moved->undo.end(),
+              plan_.image.begin() + static_cast<std::ptrdiff_t>(head.hook[number]));
+    head.entry[number] = at.value;
     head.entry_bytes[number] = moved->bytes;
     head.inner_begin[number] = entry.inner.start.value;
     head.inner_end[number] = entry.inner.end().value;
-    std::memcpy(head.original[number], entry.code.data(), moved->bytes);
-    const auto end = entry.code.begin() + static_cast<std::ptrdiff_t>(moved->bytes);
+    const auto original = std::span(entry.code).subspan(moved->kept, moved->bytes);
+    std::memcpy(head.original[number], original.data(), original.size());
     plan_.jumps.push_back({.name = entry.name,
-                           .at = entry.at,
-                           .original = {entry.code.begin(), end},
-                           .jump = jump(entry.at.value, head.base + head.hook[number])});
+                           .at = at,
+                           .original = {original.begin(), original.end()},
+                           .jump = jump(at.value, head.base + head.hook[number])});
     return {};
   }
 

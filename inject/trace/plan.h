@@ -14,7 +14,7 @@
 
 namespace heapattach::trace {
 
-// An entry of the collector that becomes a jump.
+// An instruction of an entry, the first or the second one, that becomes a jump.
 struct PlannedJump {
   std::string name;
   RemoteAddr at;

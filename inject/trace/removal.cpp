@@ -41,7 +41,6 @@ constexpr auto kLongestWait = 48ms;
 // then. A program that switches between contexts in a signal handler may have interrupted one in
 // our code. Nothing shows that while it waits to go on, but it leaves the code as soon as it does.
 constexpr auto kGrace = 100ms;
-constexpr std::uint64_t kCallBytes = 5;
 
 std::optional<BlobHead> head_at(RemoteAddr at, const MemoryReader& memory) {
   const auto head = memory.read_as<BlobHead>(at);
@@ -204,8 +203,7 @@ class Removal {
     HA_TRY(memory.read(base, code));
     const auto is_in_code = [&](RemoteAddr at) {
       const std::uint64_t offset = at - base;
-      if (offset >= code.size() || offset < kCallBytes) return false;
-      return code[offset - kCallBytes] != kCall;
+      return offset < code.size() && offset >= kJumpBytes && !follows_call(code, offset);
     };
     return is_any_thread_at(view_, map_, memory, {base, code.size()}, is_in_code);
   }

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "attach/base/page.h"
+#include "inject/trace/arch/thread_memory.h"
 #include "inject/trace/blob.h"
 
 namespace heapattach::trace {
@@ -17,11 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// glibc's struct pthread has 2,304 bytes, musl's 200; the thread's number is in the first half.
-constexpr std::size_t kThreadBytes = 2048;
 constexpr std::size_t kMostThreads = 16;
-// The number's offset in glibc since 2.10, and in musl.
-constexpr std::array<std::uint64_t, 2> kUsualOffsets = {0x2d0, 0x30};
 constexpr std::uint64_t kLeastStack = 2048;
 constexpr std::uint64_t kMostStack = std::uint64_t{1} << 40;
 // Limits of the distance between a stack's end and the thread pointer. In glibc, the thread's
@@ -146,7 +144,8 @@ Result<void> StackEnds::learn(const FrozenView& view, const MemoryMap& map) {
       continue;
     }
     tell(map, pointer);
-    new_threads_.insert(pointer);
+    // Elsewhere, the collector has another number for a thread than its thread pointer.
+    if (kPointsToItself) new_threads_.insert(pointer);
   }
   return {};
 }
@@ -156,26 +155,54 @@ Result<void> StackEnds::learn_numbers(const FrozenView& view) {
   for (const FrozenThread& thread : view.threads) {
     if (!thread.registers || threads.size() == kMostThreads) continue;
     NumberedThread one{.number = innermost_number(target_, thread.tid),
-                       .memory = std::vector<std::byte>(kThreadBytes)};
-    const auto got = control_.memory().read_some(thread.registers->thread_pointer, one.memory);
-    one.memory.resize(got ? *got : 0);
+                       .memory = thread_memory(thread.registers->thread_pointer)};
     // Skips threads without a C library's thread structure.
-    if (number_at(one, 0) != 0) threads.push_back(std::move(one));
+    const bool has_one = kPointsToItself ? number_at(one, 0) != 0 : !one.memory.empty();
+    if (has_one) threads.push_back(std::move(one));
   }
-  const std::uint64_t offset = offset_of_number(threads);
+  std::uint64_t offset = offset_of_number(threads);
+  if (offset != 0) offset -= kThreadBelow;
   write(offsetof(BlobControl, tid_at), std::span(&offset, 1));
   return {};
+}
+
+std::vector<std::byte> StackEnds::thread_memory(RemoteAddr pointer) const {
+  std::vector<std::byte> memory(kThreadBytes);
+  if (pointer.value < kThreadBelow) return {};
+  const RemoteAddr begin = pointer - kThreadBelow;
+  const auto got = control_.memory().read_some(begin, memory);
+  if (kThreadBelow == 0) {
+    memory.resize(got ? *got : 0);
+    return memory;
+  }
+  if (got && *got == memory.size()) return memory;
+  // The structure is smaller, and may be at the beginning of its mapping.
+  const RemoteAddr page{pointer.value & ~(kLeastPageBytes - 1)};
+  if (page <= begin) return {};
+  const std::span<std::byte> nearest = std::span(memory).subspan(page - begin);
+  std::fill(memory.begin(), memory.end() - static_cast<std::ptrdiff_t>(nearest.size()),
+            std::byte{});
+  if (!control_.memory().read(page, nearest)) return {};
+  return memory;
+}
+
+// Whether a stack may end there because it is a thread pointer.
+bool StackEnds::may_be_thread(std::uint64_t end) const {
+  if (kPointsToItself) {
+    const auto self = control_.memory().read_as<std::uint64_t>(RemoteAddr{end});
+    return self && *self == end;
+  }
+  if (end == head_.main_stack) return false;
+  if (head_.stack_bottom == 0) return true;
+  const auto bottom = control_.memory().read_as<std::uint64_t>(RemoteAddr{head_.stack_bottom});
+  return !bottom || *bottom != end;
 }
 
 // Like begin_of_span(), but for a thread's stack alone: other stacks may lie right below it.
 std::uint64_t StackEnds::begin_below(const MemoryMap& map, std::uint64_t end) {
   const std::uint64_t begin = begin_of_span(map, end);
-  const auto self = control_.memory().read_as<std::uint64_t>(RemoteAddr{end});
-  if (self && *self == end) {
-    std::vector<std::byte> memory(kThreadBytes);
-    const auto got = control_.memory().read_some(RemoteAddr{end}, memory);
-    memory.resize(got ? *got : 0);
-    const auto stack = stack_of_thread(memory, end);
+  if (may_be_thread(end)) {
+    const auto stack = stack_of_thread(thread_memory(RemoteAddr{end}), end);
     if (!stack) return end;
     stacks_[stack->start.value] = std::max(stack->end().value, end);
   }
@@ -215,8 +242,7 @@ void StackEnds::look() {
     const std::uint64_t end = asked[i];
     if (end == 0) continue;
     tell(*map, end);
-    const auto self = control_.memory().read_as<std::uint64_t>(RemoteAddr{end});
-    if (self && *self == end) new_threads_.insert(end);
+    if (kPointsToItself && may_be_thread(end)) new_threads_.insert(end);
     const std::uint64_t none = 0;
     write(offsetof(BlobControl, asked) + i * sizeof none, std::span(&none, 1));
   }

@@ -15,11 +15,11 @@
 
 namespace heapattach::trace {
 
-// The offset of a thread's number in what its thread pointer points to, if it is the same for all
-// of `threads`; 0 if it is unknown.
+// The offset of a thread's number in the memory of each thread, if it is the same for all of
+// `threads`; 0 if it is unknown.
 struct NumberedThread {
   std::uint32_t number = 0;       // as the target numbers it
-  std::vector<std::byte> memory;  // from its thread pointer on
+  std::vector<std::byte> memory;  // where its C library's structure is (arch/thread_memory.h)
 };
 [[nodiscard]] std::uint64_t offset_of_number(std::span<const NumberedThread> threads);
 
@@ -27,13 +27,13 @@ struct NumberedThread {
 // none.
 [[nodiscard]] std::uint64_t begin_of_span(const MemoryMap& map, std::uint64_t end);
 
-// The stack of the thread with this thread pointer, as its C library has noted it in `memory`,
-// which begins there: by glibc, its lowest address and its size; by musl, its end and its size.
+// The stack of the thread with this thread pointer, as its C library has noted it in `memory`: by
+// glibc, its lowest address and its size; by musl, its end and its size.
 [[nodiscard]] std::optional<Range> stack_of_thread(std::span<const std::byte> memory,
                                                    std::uint64_t pointer);
 
 // Tells a blob what it cannot know without system calls: the number of a thread, and how far a
-// stack can be read (end_of_stack in arch/blob_x86_64.c). Where the blob does not know, it records
+// stack can be read (end_of_stack in recorder.c). Where the blob does not know, it records
 // less.
 class StackEnds {
  public:
@@ -54,6 +54,9 @@ class StackEnds {
   void write(std::size_t offset, std::span<const std::uint64_t> words);
   Result<void> learn_numbers(const FrozenView& view);
   void tell(const MemoryMap& map, std::uint64_t end);
+  // What the C library may know about the thread with this thread pointer; may be empty.
+  [[nodiscard]] std::vector<std::byte> thread_memory(RemoteAddr pointer) const;
+  [[nodiscard]] bool may_be_thread(std::uint64_t end) const;
   [[nodiscard]] std::uint64_t begin_below(const MemoryMap& map, std::uint64_t end);
   void find_records(const MemoryMap& map);
   void tell_form(const ThreadTable& table);

@@ -12,22 +12,6 @@
 
 namespace heapattach {
 
-TEST_CASE("traces of a process are refused by name") {
-  LiveTarget target("known_live_set");
-  const std::string pid = std::to_string(target.pid());
-  const std::vector<std::vector<std::string>> refused{
-      {"trace", "--for", "1s", pid},
-      {"leaks", "--heap", "both", "--trace", "1s", pid},
-  };
-  for (const std::vector<std::string>& arguments : refused) {
-    const ToolRun run = run_tool(arguments);
-    CHECK_MESSAGE(run.status == 1, arguments.front(), run.errors);
-    CHECK_MESSAGE(run.errors.find("cannot trace a process on aarch64 yet") != std::string::npos,
-                  run.errors);
-  }
-  CHECK(harm_done_to(target.pid()) == "");
-}
-
 TEST_CASE("a thread in streaming mode is not borrowed") {
   using namespace std::chrono_literals;
   const TemporaryDirectory directory;

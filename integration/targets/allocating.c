@@ -167,7 +167,7 @@ static void vfork_one(void) {
 static int wait_for_ever(void* unused) {
   (void)unused;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (;;) syscall(SYS_pause);
+  for (;;) syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
 }
 
 static void share_memory(int is_shared) {

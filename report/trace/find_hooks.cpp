@@ -24,9 +24,10 @@
 #include <fmt/format.h>
 
 #include "inject/trace/arch/layout.h"
+#include "inject/trace/arch/vdso_clock.h"
+#include "report/trace/arch/branches.h"
 #include "symbols/boehm/accessors.h"
 #include "symbols/boehm/thread_forms.h"
-#include "symbols/code/arch/branches.h"
 #include "symbols/code/disassembler.h"
 #include "symbols/unwind/stacks.h"
 
@@ -210,15 +211,10 @@ class HookFinder {
     if (!symbol || !symbol->is_function || symbol->bytes > kMostFunction) return called;
     const auto code = module_.file_bytes(symbol->address);
     const std::size_t bytes = std::min<std::size_t>(code.size(), symbol->bytes);
-    for (std::size_t offset = 0; offset < bytes;) {
-      const cs_insn* const instruction =
-          disassembler_.decode(code.subspan(offset, bytes - offset), symbol->address + offset);
-      if (instruction == nullptr) break;
-      const Branch branch = branch_of(*instruction, symbol->address + offset);
-      offset += instruction->size;
-      const bool is_call = (branch.is_call && !only_jumps) || branch.always_jumps();
-      if (!is_call || !branch.to || *branch.to - symbol->address < bytes) continue;
-      const auto bound = through_stub(*branch.to);
+    const auto goals = branches_of(disassembler_, code.first(bytes), symbol->address, only_jumps);
+    for (const RemoteAddr target : goals) {
+      if (target - symbol->address < bytes) continue;
+      const auto bound = through_stub(target);
       is_unknown = is_unknown || !bound;
       if (bound) called.push_back(bound->value);
     }
@@ -259,28 +255,20 @@ class HookFinder {
   // The destination of a linker's stub, or the address itself; none if the stub is not bound yet.
   std::optional<RemoteAddr> through_stub(RemoteAddr at) {
     if (const auto symbol = module_.symbol_at(at); symbol && symbol->address == at) return at;
-    std::size_t offset = 0;
-    const auto code = module_.file_bytes(at);
-    for (int i = 0; i < 3 && offset < code.size(); ++i) {
-      const cs_insn* const instruction = disassembler_.decode(code.subspan(offset), at + offset);
-      if (instruction == nullptr) return at;
-      const Branch branch = branch_of(*instruction, at + offset);
-      offset += instruction->size;
-      if (!branch.always_jumps() || !branch.slot) continue;
-      const auto goal = memory_.read_as<std::uint64_t>(*branch.slot);
-      if (!goal) return std::nullopt;
-      // Until the first call, the slot points back into the stubs; until the loader has relocated
-      // it, nowhere.
-      const Module* const holder = modules_.find(RemoteAddr{*goal});
-      const bool is_bound = holder != nullptr && (holder != &module_ ||
-                                                  holder->symbol_at(RemoteAddr{*goal}).has_value());
-      if (is_bound) return RemoteAddr{*goal};
-      const auto by_name = bound_.find(at.value);
-      if (by_name != bound_.end()) return by_name->second;
-      unbound_.insert(at);
-      return std::nullopt;
-    }
-    return at;
+    const auto slot = word_of_stub(disassembler_, module_.file_bytes(at), at);
+    if (!slot) return at;
+    const auto goal = memory_.read_as<std::uint64_t>(*slot);
+    if (!goal) return std::nullopt;
+    // Until the first call, the slot points back into the stubs; until the loader has relocated it,
+    // nowhere.
+    const Module* const holder = modules_.find(RemoteAddr{*goal});
+    const bool is_bound = holder != nullptr &&
+                          (holder != &module_ || holder->symbol_at(RemoteAddr{*goal}).has_value());
+    if (is_bound) return RemoteAddr{*goal};
+    const auto by_name = bound_.find(at.value);
+    if (by_name != bound_.end()) return by_name->second;
+    unbound_.insert(at);
+    return std::nullopt;
   }
 
   boehm::AccessorReader& reader() {
@@ -340,9 +328,7 @@ class HookFinder {
                                              .part = form.context.value_or(0),
                                              .stack_end = form.stack_end});
     }
-    if (const auto clock = modules_.find_symbol("__vdso_clock_gettime")) {
-      found_.hooks.clock = clock->address;
-    }
+    if (const auto clock = modules_.find_symbol(kVdsoClock)) found_.hooks.clock = clock->address;
     if (!found_.hooks.follows_ends()) {
       note(
           "this collector does not announce its collections in a known way: what is in use is "

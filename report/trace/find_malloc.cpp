@@ -23,6 +23,7 @@
 
 #include <fmt/format.h>
 
+#include "report/trace/arch/branches.h"
 #include "report/trace/find_musl.h"
 #include "symbols/malloc/source.h"
 #include "symbols/musl/source.h"
@@ -173,6 +174,10 @@ Result<std::vector<MallocEntry>> find_in_musl(snapshot::Opened& target,
 
 Result<std::vector<MallocEntry>> find_malloc(snapshot::Opened& target, const Request& request) {
   const auto musl = target.find_heap(musl::kHeapKind, request.on_step, request.deadline);
+  if (musl && !kReadsMusl) {
+    return Error{ErrorKind::Impossible,
+                 "heapattach cannot trace musl's malloc on this processor yet"};
+  }
   return musl ? find_in_musl(target, request, **musl) : find_in_glibc(target, request);
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "inject/trace/arch/vdso_clock.h"
 #include "report/trace/find_malloc.h"
 #include "symbols/boehm/source.h"
 #include "symbols/crystal/type_sources.h"
@@ -48,7 +49,7 @@ Result<void> find_mallocs_functions(const Request& request, Prepared& prepared) 
   Hooks& hooks = prepared.found.hooks;
   hooks.of_malloc = HA_TRY(find_malloc(prepared.target, request));
   prepared.traces_malloc = true;
-  if (const auto clock = prepared.target.modules.find_symbol("__vdso_clock_gettime")) {
+  if (const auto clock = prepared.target.modules.find_symbol(kVdsoClock)) {
     hooks.clock = clock->address;
   }
   return {};

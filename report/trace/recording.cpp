@@ -1,7 +1,9 @@
 #include "report/trace/recording.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <ctime>
+#include <iterator>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -61,21 +63,30 @@ std::chrono::milliseconds time_until(Clock::time_point until) {
 }
 
 std::uint64_t key_of(const Ring::Entry& entry) {
-  const auto registers = recorded_registers(entry.record);
+  const RingRecord& record = entry.record;
+  const auto registers =
+      std::as_bytes(std::span(&record, 1)).subspan(offsetof(RingRecord, returns_to));
   const auto as_text = [](std::span<const std::byte> bytes) {
     return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   };
   constexpr std::uint64_t kMix = 0x9E3779B97F4A7C15;
   const std::hash<std::string_view> hash;
-  return hash(as_text(std::as_bytes(std::span(registers)))) * kMix ^ hash(as_text(entry.stack));
+  return hash(as_text(registers)) * kMix ^ hash(as_text(entry.stack));
+}
+
+// The registers of the caller that a record has, by their DWARF numbers.
+unwind::MachineState caller_of(const RingRecord& record) {
+  unwind::MachineState caller;
+  for (const RecordedRegister& one : recorded_registers(record)) caller.set(one.number, one.value);
+  caller.set_frame_pointer(record.frame_pointer);
+  caller.set_sp(record.stack_pointer);
+  caller.set_pc(record.returns_to);
+  return caller;
 }
 
 unwind::StackSample sample_of(const Ring::Entry& entry) {
   unwind::StackSample sample;
-  const auto registers = recorded_registers(entry.record);
-  for (std::size_t i = 0; i < registers.size(); ++i) {
-    sample.registers.set(kRecordedNumbers[i], registers[i]);
-  }
+  sample.registers = caller_of(entry.record);
   sample.stack.assign(entry.stack.begin(), entry.stack.end());
   return sample;
 }
@@ -93,7 +104,7 @@ bool is_possible(const RingRecord& record) {
   if (!is_address(record.address) || record.address % kAlignment != 0) return false;
   return record.what != kRecordAllocated ||
          (record.size < kUsualAddressEnd && record.hook < kAllocationHooks &&
-          is_address(recorded_stack_pointer(record)));
+          is_address(record.stack_pointer));
 }
 
 bool is_collector(std::string_view function) {
@@ -237,7 +248,7 @@ void Recording::take(Ring::Entry entry) {
     if (is_kept) watched = type_watch_->add(record);
     if (!is_kept) type_watch_->end(record.address);
   }
-  unsettled_.push_back({event, is_kept ? recorded_stack_pointer(record) : 0, watched});
+  unsettled_.push_back({event, is_kept ? record.stack_pointer : 0, watched});
 }
 
 bool Recording::is_unknown_end(const RingRecord& record) {

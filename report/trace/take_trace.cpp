@@ -17,7 +17,6 @@
 #include "attach/process/permission.h"
 #include "attach/process/process_end.h"
 #include "inject/ptrace_control.h"
-#include "inject/trace/arch/possible.h"
 #include "inject/trace/blob.h"
 #include "inject/trace/installation.h"
 #include "inject/trace/plan.h"
@@ -425,7 +424,6 @@ Result<Trace> take_trace_of_program(const TraceOptions& options) {
 }  // namespace
 
 Result<Trace> take_trace(const TraceOptions& options) {
-  HA_TRY(check_can_trace());
   if (!options.command.empty()) return take_trace_of_program(options);
   auto ready = prepare(options.request, options.heap);
   if (!ready && ready.error().kind == ErrorKind::Unsupported && ready.error().advice.empty()) {
@@ -442,7 +440,6 @@ double expected_cost(double bytes_per_second, std::uint64_t every) {
 }
 
 Result<TraceFacts> trace_facts(const Request& request, const snapshot::HeapChoice& heap) {
-  HA_TRY(check_can_trace());
   const Prepared prepared = HA_TRY(prepare(request, heap));
   const Disassembler disassembler = HA_TRY(Disassembler::open(kOwnProcessor));
   const Hooks& hooks = prepared.found.hooks;

@@ -2,20 +2,47 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
+
+#include "attach/arch/addresses.h"
 
 namespace heapattach::trace {
 
-// A jump instruction from `from` to `to`, which must be within reach.
+// Of this machine's processor. Programs get no memory from kHighestRoom on unless they ask for it;
+// on aarch64, libraries may be less than 1 GiB below it. Code that is within `kReach` of another
+// can refer to all of what is around that code.
+#ifdef __x86_64__
+inline constexpr std::uint64_t kHighestRoom = kUsualAddressEnd / 2 - (std::uint64_t{1} << 32);
 inline constexpr std::size_t kJumpBytes = 5;
+inline constexpr std::uint64_t kReach = 0x7ff00000;
+inline constexpr const char* kReachName = "2 GiB";
+#else
+inline constexpr std::uint64_t kHighestRoom = kUsualAddressEnd;
+inline constexpr std::size_t kJumpBytes = 4;
+inline constexpr std::uint64_t kReach = 0x7f00000;
+inline constexpr const char* kReachName = "128 MiB";
+#endif
+
+// A jump instruction from `from` to `to`, which must be within reach.
 [[nodiscard]] std::vector<std::byte> jump(std::uint64_t from, std::uint64_t to);
 [[nodiscard]] bool can_jump(std::uint64_t from, std::uint64_t to);
 
-// The first byte of a call, and the only one of a return.
-inline constexpr std::byte kCall{0xe8};
-inline constexpr std::byte kReturn{0xc3};
+// Whether the instruction before the one at `at` calls a function whose address it contains.
+[[nodiscard]] bool follows_call(std::span<const std::byte> code, std::size_t at);
 
-// Code that is within this distance of another can refer to all of what is around that code.
-inline constexpr std::uint64_t kReach = 0x7ff00000;
+// The offset of an instruction, from `from` on, that the program may call and that only returns.
+[[nodiscard]] std::optional<std::size_t> find_return(std::span<const std::byte> code,
+                                                     std::size_t from);
+
+// The same for code of aarch64, on any machine.
+namespace on_aarch64 {
+[[nodiscard]] std::vector<std::byte> jump(std::uint64_t from, std::uint64_t to);
+[[nodiscard]] bool can_jump(std::uint64_t from, std::uint64_t to);
+[[nodiscard]] bool follows_call(std::span<const std::byte> code, std::size_t at);
+[[nodiscard]] std::optional<std::size_t> find_return(std::span<const std::byte> code,
+                                                     std::size_t from);
+}  // namespace on_aarch64
 
 }  // namespace heapattach::trace

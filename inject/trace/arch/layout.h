@@ -2,7 +2,7 @@
 
 #include <stdint.h>
 
-// The data that we share with the blob (blob_x86_64.c), which runs in the target. Also compiled as
+// The data that we share with the blob (recorder.c), which runs in the target. Also compiled as
 // C: plain structs without padding.
 //
 // In the target, the code comes first; it starts with BlobHead. BlobControl follows it at
@@ -13,7 +13,15 @@ namespace heapattach::trace {
 #endif
 
 enum {
+#ifdef __x86_64__
   kBlobCodeBytes = 16384,
+  kRingHeadBytes = 4096,
+  kRecordBytes = 128,
+#else  // whole pages, which may have 64 KiB
+  kBlobCodeBytes = 65536,
+  kRingHeadBytes = 65536,
+  kRecordBytes = 192,
+#endif
   // The hooks of the collector's functions: those with the size as their first argument, then those
   // of them that may end in a jump to another entry, and one with the size as the second argument.
   kLeadingHook = 5,
@@ -43,8 +51,6 @@ enum {
   kHeldTries = 32,
   kSpans = 1024,
   kAsked = 64,
-  kRingHeadBytes = 4096,
-  kRecordBytes = 128,
   kShortRecordBytes = 64,
   kMarkEnd = 2,  // GC_EVENT_MARK_END
 };
@@ -79,7 +85,7 @@ typedef struct BlobHead {
   uint64_t tool;          // pid of the tracing process, in its own namespace
   uint64_t tool_start;    // in ticks since boot
   uint64_t main_stack;    // where the stack of the first thread ends; 0: unknown
-  uint64_t clock;         // __vdso_clock_gettime; 0: use RingHead::time
+  uint64_t clock;         // clock_gettime() of the vdso; 0: use RingHead::time
   uint64_t stack_bottom;  // GC_stackbottom: where the first thread's present stack ends; 0: unknown
   uint64_t led;           // a bit for each hook whose entry another entry may jump to
 } BlobHead;
@@ -164,7 +170,7 @@ enum {
 };
 
 // Records of freed, dead or forgotten objects (whose death will not be observed), and of nothing (a
-// realloc() that failed), have only the first half.
+// realloc() that failed), have only the first kShortRecordBytes.
 typedef struct RingRecord {
   uint64_t commit;  // the position | 1 once the record is complete
   uint32_t bytes;   // of the record and the stack after it; a multiple of 64
@@ -179,7 +185,14 @@ typedef struct RingRecord {
   uint32_t kind;  // of the collector's object: the second argument
   uint32_t stack_bytes;
   uint32_t before;  // what the object began with, before the program had written to it
-  uint64_t rip, rsp, rbp, rbx, r12, r13, r14, r15;  // of the caller, after the call
+  // Of the caller, after the call.
+  uint64_t returns_to, stack_pointer, frame_pointer;
+#ifdef __x86_64__
+  uint64_t rbx, r12, r13, r14, r15;
+#else
+  uint64_t x19_to_x28[10];
+  uint64_t unused[3];
+#endif
 } RingRecord;
 
 // NOLINTEND(modernize-use-using)

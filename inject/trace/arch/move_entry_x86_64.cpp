@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "inject/trace/arch/jump.h"
 #include "inject/trace/arch/layout.h"
 #include "inject/trace/arch/move_entry.h"
 
@@ -12,6 +11,7 @@ namespace heapattach::trace {
 
 namespace {
 
+constexpr std::size_t kNearJumpBytes = 5;
 constexpr std::uint8_t kNearJump = 0xe9;
 constexpr std::uint8_t kTwoByteOpcode = 0x0f;
 constexpr std::uint8_t kNearConditional = 0x80;  // plus the condition, after 0x0f
@@ -70,7 +70,7 @@ class Mover {
   }
 
   Result<MovedEntry> finish(bool goes_on) {
-    if (moved_.bytes < kJumpBytes) {
+    if (moved_.bytes < kNearJumpBytes) {
       return refusal(entry_, "and those after it are too few bytes for a jump");
     }
     if (goes_on) HA_TRY(put_jump({kNearJump}, (entry_ + moved_.bytes).value));
@@ -144,13 +144,13 @@ class Mover {
 
 }  // namespace
 
-Result<MovedEntry> move_entry(const Disassembler& disassembler,
-                              std::span<const std::byte> function,
-                              RemoteAddr entry,
-                              RemoteAddr to) {
+Result<MovedEntry> move_entry_of_x86_64(const Disassembler& disassembler,
+                                        std::span<const std::byte> function,
+                                        RemoteAddr entry,
+                                        RemoteAddr to) {
   Mover mover(entry, to);
   bool goes_on = true;
-  while (goes_on && mover.bytes() < kJumpBytes) {
+  while (goes_on && mover.bytes() < kNearJumpBytes) {
     const std::size_t done = mover.bytes();
     const cs_insn* const instruction =
         done < function.size() ? disassembler.decode(function.subspan(done), entry + done)

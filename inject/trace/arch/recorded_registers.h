@@ -8,14 +8,26 @@
 
 namespace heapattach::trace {
 
-// A record's registers, in their order there, and their DWARF numbers (System V ABI for x86-64).
-inline constexpr std::array<std::size_t, 8> kRecordedNumbers = {16, 7, 6, 3, 12, 13, 14, 15};
-[[nodiscard]] inline std::array<std::uint64_t, 8> recorded_registers(const RingRecord& record) {
-  return {record.rip, record.rsp, record.rbp, record.rbx,
-          record.r12, record.r13, record.r14, record.r15};
+struct RecordedRegister {
+  std::size_t number;  // DWARF's
+  std::uint64_t value;
+};
+
+// The registers of the caller that its functions must preserve, but for the frame pointer.
+#ifdef __x86_64__
+inline std::array<RecordedRegister, 5> recorded_registers(const RingRecord& record) {
+  return {
+      {{3, record.rbx}, {12, record.r12}, {13, record.r13}, {14, record.r14}, {15, record.r15}}};
 }
-[[nodiscard]] inline std::uint64_t recorded_stack_pointer(const RingRecord& record) {
-  return record.rsp;
+#else
+inline auto recorded_registers(const RingRecord& record) {
+  constexpr std::size_t kX19 = 19;
+  std::array<RecordedRegister, std::size(record.x19_to_x28)> registers{};
+  for (std::size_t i = 0; i < registers.size(); ++i) {
+    registers.at(i) = {kX19 + i, record.x19_to_x28[i]};
+  }
+  return registers;
 }
+#endif
 
 }  // namespace heapattach::trace

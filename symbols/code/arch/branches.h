@@ -9,7 +9,7 @@
 
 namespace heapattach {
 
-// Where an instruction continues. Only code of x86-64 is known; nothing is traced elsewhere.
+// Where an instruction of x86-64 continues.
 struct Branch {
   bool is_call = false;
   bool is_jump = false;  // also a conditional one

@@ -22,12 +22,20 @@ namespace {
 
 // Allocates at the very end of a stack that is smaller than what is copied, with nothing after it.
 void allocate_on_short_stack(void* (*allocate)(std::size_t, int), std::byte* end) {
+#ifdef __x86_64__
   asm volatile(
       "mov %%rsp, %%r12\n mov %0, %%rsp\n mov $24, %%edi\n xor %%esi, %%esi\n call *%1\n"
       "mov %%r12, %%rsp\n"
       :
       : "r"(end), "r"(allocate)
       : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "memory", "cc");
+#else
+  asm volatile("mov x19, sp\n mov sp, %0\n mov x0, #24\n mov x1, #0\n blr %1\n mov sp, x19\n"
+               :
+               : "r"(end), "r"(allocate)
+               : "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12",
+                 "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x30", "memory", "cc");
+#endif
 }
 
 void* (*allocate_now)(std::size_t, int) = nullptr;
@@ -210,6 +218,7 @@ TEST_CASE("the first thread's thread pointer is not taken for the end of a corou
 
 TEST_CASE("a copy of a thread's stack ends at its thread pointer") {
   OwnBlob blob(1);
+  blob.control().stack_most = 4 * kTestStackBytes;
   std::uint64_t thread_pointer = 0;
   std::thread([&] {
     thread_pointer = own_thread_pointer();
@@ -219,7 +228,7 @@ TEST_CASE("a copy of a thread's stack ends at its thread pointer") {
   std::uint64_t longest = 0;
   for (const OwnBlob::Record& record : blob.read()) {
     if (record.record.thread == static_cast<std::uint32_t>(gettid())) continue;
-    longest = std::max(longest, record.record.rsp + record.stack.size());
+    longest = std::max(longest, record.record.stack_pointer + record.stack.size());
   }
   CHECK(longest == thread_pointer);
 }
@@ -267,7 +276,7 @@ TEST_CASE("a signal handler on another stack may allocate") {
   REQUIRE(records.size() == 1);
   CHECK(records[0].record.size == 48);
   const std::uint64_t begin = number(stack.data());
-  CHECK(records[0].record.rsp - begin < stack.size());
+  CHECK(records[0].record.stack_pointer - begin < stack.size());
 }
 
 }  // namespace heapattach::trace

@@ -29,7 +29,7 @@ TEST_CASE("the blob records each allocation with its result, size and caller") {
     CHECK(record.time != 0);
     CHECK(records[i].stack.size() > 0);
   }
-  CHECK(records[0].record.rip == records[1].record.rip);
+  CHECK(records[0].record.returns_to == records[1].record.returns_to);
   CHECK(blob.control().inside == 0);
 }
 

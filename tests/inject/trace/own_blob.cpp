@@ -15,60 +15,9 @@
 #include "attach/arch/processors.h"
 #include "inject/trace/arch/jump.h"
 #include "inject/trace/arch/move_entry.h"
+#include "inject/trace/arch/thread_memory.h"
 #include "inject/trace/find_room.h"
 #include "inject/trace/stack_ends.h"
-
-// First instructions like those of a collector.
-asm(R"(
-  .text
-  .balign 4096
-  .globl ha_test_allocate, ha_test_allocate_end, ha_test_release, ha_test_release_end
-  .globl ha_test_lead, ha_test_lead_end, ha_test_plain, ha_test_plain_end, ha_test_choose
-ha_test_allocate:
-  push %r15
-  push %r14
-  push %rbx
-  mov %rdi, %rbx
-  call ha_test_next
-  pop %rbx
-  pop %r14
-  pop %r15
-  ret
-ha_test_allocate_end:
-  .balign 16
-ha_test_release:
-  test %rdi, %rdi
-  je 1f
-  incq ha_test_released(%rip)
-1: ret
-ha_test_release_end:
-  .balign 16
-ha_test_lead:
-  push %rbx
-  mov %rdi, %rbx
-  cmp $4096, %rdi
-  ja 1f
-  mov %rbx, %rdi
-  pop %rbx
-  jmp ha_test_allocate
-1: call ha_test_next
-  pop %rbx
-  ret
-ha_test_lead_end:
-  .balign 16
-ha_test_plain:
-  push %rbx
-  mov %rdi, %rbx
-  xor %eax, %eax
-  call ha_test_next
-  pop %rbx
-  ret
-ha_test_plain_end:
-ha_test_choose:
-  test %edx, %edx
-  jne ha_test_lead
-  jmp ha_test_plain
-)");
 
 extern "C" {
 extern const std::byte ha_test_allocate_end[];
@@ -85,7 +34,11 @@ TestCollector test_collector;
 
 std::uint64_t own_thread_pointer() {
   std::uint64_t value = 0;
+#ifdef __x86_64__
   asm("mov %%fs:0, %0" : "=r"(value));
+#else
+  asm("mrs %0, tpidr_el0" : "=r"(value));
+#endif
   return value;
 }
 
@@ -94,7 +47,7 @@ namespace {
 constexpr std::size_t kBytes = kBlobCodeBytes + ((sizeof(BlobControl) + 4095) & ~std::size_t{4095});
 
 // The blob reads the objects that it is given, so these are real memory: zeros that take no room.
-// Half of kMostStack (blob_x86_64.c), so that tests find free memory for a stack near the thread
+// Half of kMostStack (recorder.c), so that tests find free memory for a stack near the thread
 // pointer.
 constexpr std::size_t kRoomBytes = std::size_t{1} << 29;
 
@@ -191,13 +144,19 @@ void OwnBlob::fill(std::uint64_t ring_bytes, std::uint64_t every) {
   head_.led = 1;  // ha_test_allocate
   move(kCollectorFreeHook, number(ha_test_release), number(ha_test_release_end));
   std::memcpy(base_, &head_, sizeof head_);
+  auto* const begin = reinterpret_cast<char*>(base_);
+  __builtin___clear_cache(begin, begin + kBlobCodeBytes);
   const auto control = new_control(every, kTestStackBytes, 12345);
   std::memcpy(base_ + kBlobCodeBytes, control.data(), control.size());
+  // The structure of glibc has 0x740 bytes on aarch64, and may be at the beginning of its mapping.
+  constexpr std::size_t kNeeded = kThreadBelow == 0 ? kThreadBytes / 2 : 0x740;
+  constexpr std::size_t kBefore = kThreadBelow == 0 ? 0 : kThreadBelow - kNeeded;
   NumberedThread here{.number = static_cast<std::uint32_t>(gettid()),
-                      .memory = std::vector<std::byte>(1024)};
-  std::memcpy(here.memory.data(), reinterpret_cast<const void*>(own_thread_pointer()),
-              here.memory.size());
-  this->control().tid_at = offset_of_number(std::span(&here, 1));
+                      .memory = std::vector<std::byte>(kBefore + kNeeded)};
+  std::memcpy(here.memory.data() + kBefore,
+              reinterpret_cast<const void*>(own_thread_pointer() - kThreadBelow + kBefore),
+              kNeeded);
+  this->control().tid_at = offset_of_number(std::span(&here, 1)) - kThreadBelow;
   this->control().first_thread = own_thread_pointer();
 }
 
@@ -225,9 +184,12 @@ void OwnBlob::move(std::size_t hook, std::uint64_t entry, std::uint64_t end) {
                                 RemoteAddr{number(base_) + head_.trampoline[hook]});
   REQUIRE(moved);
   std::memcpy(base_ + head_.trampoline[hook], moved->code.data(), moved->code.size());
+  std::memcpy(base_ + head_.hook[hook], moved->undo.data(), moved->undo.size());
+  kept_[hook] = moved->kept;
 }
 
 void OwnBlob::hook(std::size_t hook, std::uint64_t entry) {
+  entry += kept_[hook];
   const auto* const bytes = reinterpret_cast<const std::byte*>(entry);
   originals_.emplace_back(entry, std::vector<std::byte>(bytes, bytes + kJumpBytes));
   put(entry, jump(entry, number(base_) + head_.hook[hook]));
@@ -237,6 +199,8 @@ void OwnBlob::put(std::uint64_t at, const std::vector<std::byte>& bytes) {
   auto* const page = reinterpret_cast<void*>(at & ~std::uint64_t{4095});
   REQUIRE(mprotect(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
   std::memcpy(reinterpret_cast<void*>(at), bytes.data(), bytes.size());
+  auto* const begin = reinterpret_cast<char*>(at);
+  __builtin___clear_cache(begin, begin + bytes.size());
   REQUIRE(mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0);
 }
 

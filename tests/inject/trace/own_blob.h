@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -78,6 +79,7 @@ class OwnBlob {
   std::optional<Ring> ring_;
   std::byte* base_ = nullptr;
   BlobHead head_{};
+  std::array<std::size_t, kHooks> kept_{};  // bytes before the jump at each entry
   std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> originals_;
 };
 

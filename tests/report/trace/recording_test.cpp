@@ -54,8 +54,8 @@ RingRecord allocation(std::uint64_t address) {
   RingRecord record{};
   record.address = address;
   record.size = 48;
-  record.rip = 0x1000;
-  record.rsp = 0x7fff'0000'0000;
+  record.returns_to = 0x1000;
+  record.stack_pointer = 0x7fff'0000'0000;
   record.thread = 1;
   return record;
 }
@@ -110,7 +110,7 @@ TEST_CASE("many different stacks fill a recording, too") {
     REQUIRE(written < 1'000'000);
     for (int i = 0; i < 1000; ++i) {
       RingRecord record = allocation(kObject);
-      record.rbp = ++written;
+      record.frame_pointer = ++written;
       record.thread = static_cast<std::uint32_t>(written);
       all.written.write(record);
     }
@@ -132,7 +132,7 @@ TEST_CASE("records that could not be true are counted and left out") {
   write([](RingRecord& record) { record.address = kObject + 1; });
   write([](RingRecord& record) { record.address = kKernel; });
   write([](RingRecord& record) { record.size = kKernel; });
-  write([](RingRecord& record) { record.rsp = 0; });
+  write([](RingRecord& record) { record.stack_pointer = 0; });
   write([](RingRecord& record) { record.hook = kAllocationHooks; });
   all.drain();
   CHECK(all.recording.impossible() == 6);

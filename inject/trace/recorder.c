@@ -4,7 +4,7 @@
 // waits for nothing.
 //
 // An entry's first instructions are replaced with a jump to its hook; they are in the hook's
-// trampoline, which ends in a jump to the rest of the function.
+// trampoline, which ends in a jump to the rest of the function. The hooks are in arch/entered_*.h.
 //
 // It makes no system call: at any moment, a thread may put itself or all threads under a seccomp
 // filter that kills the process for most calls. Therefore:
@@ -20,7 +20,7 @@
 // and for all threads at once, some of which may be making that call at the moment.
 #include <stddef.h>
 
-#include "layout.h"
+#include "arch/layout.h"
 
 #define HIDDEN __attribute__((visibility("hidden")))
 #define CALLED __attribute__((used, noinline, visibility("hidden")))
@@ -28,215 +28,15 @@
 extern BlobControl blob_control HIDDEN;
 extern const BlobHead blob_head HIDDEN;
 
-#define FILTER 585408  // offsetof(BlobControl, filter)
-#define TEXT_OF(number) #number
-#define TEXT(number) TEXT_OF(number)
-
-_Static_assert(offsetof(BlobControl, inside) == 64, "in the assembly below");
-_Static_assert(offsetof(BlobControl, slots) == 128, "in the assembly below");
-_Static_assert(offsetof(BlobControl, leading) == 128 + 16384, "in the assembly below");
-_Static_assert(offsetof(BlobControl, filter) == FILTER, "in the assembly below");
-_Static_assert(sizeof(BlobSlot) == 16 && kSlots == 1024 && kTrampolineBytes == 64, "likewise");
-_Static_assert(kFilterBytes == 0x80000 && kGranule == 32, "likewise");
-_Static_assert(kAllocationHooks == 16 && kHooks == 18, "likewise");
-_Static_assert(kLeadingHook == 5 && kLeadingHooks == 2 && kSecondHook == 7, "likewise");
-_Static_assert(kMallocHook == 8 && kCallocHook == 9 && kReallocHook == 10, "likewise");
-_Static_assert(kAlignedHook == 11 && kStoringHook == 13 && kWholePagesHook == 14, "likewise");
-_Static_assert(kCollectorFreeHook == 16 && kMallocFreeHook == 17, "likewise");
-
-// The hook of an allocation: GC_malloc_kind(size, kind) or a similar function. `\size` is the
-// register that holds the size; if `multiplies`, it is first set to the product of the two
-// arguments. Nothing is on the stack on the usual path. On the other one, the frame is, from the
-// top: the result, r15 r14 r13 r12 rbp rbx, r9 r8 rcx rdx rsi rdi, the return address. The real
-// function is called before the sample is taken, so that a finalizer that runs in it delays
-// nothing.
-//
-// Whether the blob is off is checked only on that other path: in a forked child, whose slots are
-// empty, each allocation takes it that far.
-//
-// realloc() has a hook of its own, because its allocation may be due, its old memory may be a
-// sample that ends, or both. malloc's free() looks at one byte on the usual path: in a forked
-// child, and in a process without samples, all bytes are 0.
-__asm__(
-    "  .section .blob, \"ax\", @progbits\n"
-    "  .globl blob_head\n"
-    "  .hidden blob_head\n"
-    "blob_head:\n"
-    "  .ascii \"heapattach-trace\"\n"
-    "  .long 6, blob_end - blob_head\n"
-    "  .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17\n"
-    "  .long hook_\\n - blob_head\n"
-    "  .endr\n"
-    "  .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17\n"
-    "  .long trampoline_\\n - blob_head\n"
-    "  .endr\n"
-    "  .long handler - blob_head, counted - blob_head\n"
-    "  .fill 2044 - (. - blob_head), 1, 0\n"
-    "  .macro trampoline n\n"
-    "trampoline_\\n: .fill 64, 1, 0xcc\n"
-    "  .endm\n"
-    "  .macro enter\n"
-    "  push %rdi\n  push %rsi\n  push %rdx\n  push %rcx\n  push %r8\n  push %r9\n"
-    "  push %rbx\n  push %rbp\n  push %r12\n  push %r13\n  push %r14\n  push %r15\n"
-    "  sub $8, %rsp\n"
-    "  lock incq blob_control+64(%rip)\n"
-    "  .endm\n"
-    "  .macro leave_it\n"
-    "  add $104, %rsp\n"
-    "  lock decq blob_control+64(%rip)\n"
-    "  .endm\n"
-    "  .macro arguments\n"
-    "  mov 96(%rsp), %rdi\n  mov 88(%rsp), %rsi\n  mov 80(%rsp), %rdx\n"
-    "  mov 72(%rsp), %rcx\n  mov 64(%rsp), %r8\n  mov 56(%rsp), %r9\n"
-    "  .endm\n"
-    // Jumps to slow_n if a sample is due. Leaves the address of the slots in %r10.
-    "  .macro count_down n, size, leads\n"
-    "  mov %fs:0, %r11\n"
-    "  mov %r11d, %eax\n"
-    "  shr $8, %eax\n"
-    "  and $0x3ff0, %eax\n"  // the slot of this thread, times its size
-    "  lea blob_control+128(%rip), %r10\n"
-    "  .if \\leads\n"
-    "  mov (%rsp), %r11\n"
-    "  xor %rsp, %r11\n"
-    "  shr $1, %eax\n"
-    "  mov %r11, 16384(%r10,%rax)\n"
-    "  shl $1, %eax\n"
-    "  mov %fs:0, %r11\n"
-    "  .endif\n"
-    "  cmp %r11, (%r10,%rax)\n"
-    "  jne slow_\\n\n"
-    "  sub \\size, 8(%r10,%rax)\n"
-    "  js slow_\\n\n"
-    "  .endm\n"
-    "  .macro allocation n, size, leads=0, multiplies=0\n"
-    "  .balign 64\n"
-    "hook_\\n:\n"
-    "  .if \\multiplies\n"
-    "  mov %rdi, %rdx\n"
-    "  imul %rsi, %rdx\n"
-    "  .endif\n"
-    "  count_down \\n, \\size, \\leads\n"
-    "  trampoline \\n\n"
-    "slow_\\n:\n"
-    "  cmpl $0, blob_control(%rip)\n"
-    "  je trampoline_\\n\n"
-    "  enter\n"
-    "  mov \\size, %rdi\n"
-    "  mov %rsp, %rsi\n"
-    "  mov $\\n, %edx\n"
-    "  call blob_is_due\n"
-    "  arguments\n"
-    "  test %eax, %eax\n"
-    "  jz 1f\n"
-    "  mov \\size, %rbx\n"
-    "  call trampoline_\\n\n"
-    "  mov %rax, (%rsp)\n"
-    "  mov %rsp, %rdi\n"
-    "  mov %rbx, %rsi\n"
-    "  mov $\\n, %edx\n"
-    "  call blob_sample\n"
-    "  mov 48(%rsp), %rbx\n"
-    "  mov (%rsp), %rax\n"
-    "  leave_it\n"
-    "  ret\n"
-    "1:\n"
-    "  leave_it\n"
-    "  jmp trampoline_\\n\n"
-    "  .endm\n"
-    "  allocation 0, %rdi\n  allocation 1, %rdi\n  allocation 2, %rdi\n  allocation 3, %rdi\n"
-    "  allocation 4, %rdi\n  allocation 5, %rdi, 1\n  allocation 6, %rdi, 1\n  allocation 7, %rsi\n"
-    "  allocation 8, %rdi\n  allocation 9, %rdx, 0, 1\n"
-    "  allocation 11, %rsi, 1\n  allocation 12, %rsi, 1\n  allocation 13, %rdx\n"
-    "  allocation 14, %rdi, 1\n  allocation 15, %rdi, 1\n"
-    // realloc(old, size)
-    "  .balign 64\n"
-    "hook_10:\n"
-    "  count_down 10, %rsi, 1\n"
-    "  mov %edi, %eax\n"
-    "  shr $5, %eax\n"
-    "  and $0x7ffff, %eax\n"
-    "  cmpb $0, " TEXT(FILTER) "-128(%r10,%rax)\n"
-    "  jne slow_10\n"
-    "  trampoline 10\n"
-    "slow_10:\n"
-    "  cmpl $0, blob_control(%rip)\n"
-    "  je trampoline_10\n"
-    "  enter\n"
-    "  mov %rsi, %rdi\n"
-    "  mov %rsp, %rsi\n"
-    "  mov $10, %edx\n"
-    "  call blob_is_due\n"
-    "  mov %eax, %ebp\n"
-    "  mov 96(%rsp), %rdi\n"
-    "  call blob_begin_end\n"
-    "  mov %rax, %r12\n"
-    "  arguments\n"
-    "  mov %ebp, %eax\n"
-    "  or %r12, %rax\n"
-    "  jz 1f\n"
-    "  mov %rsi, %rbx\n"
-    "  call trampoline_10\n"
-    "  mov %rax, (%rsp)\n"
-    "  mov %rsp, %rdi\n"
-    "  mov %rbx, %rsi\n"
-    "  mov %r12, %rdx\n"
-    "  mov %ebp, %ecx\n"
-    "  call blob_resized\n"
-    "  mov 48(%rsp), %rbx\n  mov 40(%rsp), %rbp\n  mov 32(%rsp), %r12\n"
-    "  mov (%rsp), %rax\n"
-    "  leave_it\n"
-    "  ret\n"
-    "1:\n"
-    "  mov 40(%rsp), %rbp\n  mov 32(%rsp), %r12\n"
-    "  leave_it\n"
-    "  jmp trampoline_10\n"
-    // GC_free(object)
-    "  .balign 64\n"
-    "hook_16:\n"
-    "  cmpl $0, blob_control(%rip)\n"
-    "  je trampoline_16\n"
-    "  push %rdi\n  push %rsi\n  push %rdx\n  push %rcx\n  push %r8\n  push %r9\n"
-    "  sub $8, %rsp\n"
-    "  lock incq blob_control+64(%rip)\n"
-    "  call blob_free\n"
-    "  lock decq blob_control+64(%rip)\n"
-    "  add $8, %rsp\n"
-    "  pop %r9\n  pop %r8\n  pop %rcx\n  pop %rdx\n  pop %rsi\n  pop %rdi\n"
-    "  trampoline 16\n"
-    // free(memory)
-    "  .balign 64\n"
-    "hook_17:\n"
-    "  mov %edi, %eax\n"
-    "  shr $5, %eax\n"
-    "  and $0x7ffff, %eax\n"
-    "  lea blob_control+" TEXT(FILTER) "(%rip), %r10\n"
-    "  cmpb $0, (%r10,%rax)\n"
-    "  jne slow_17\n"
-    "  trampoline 17\n"
-    "slow_17:\n"
-    "  push %rdi\n"
-    "  lock incq blob_control+64(%rip)\n"
-    "  call blob_release\n"
-    "  lock decq blob_control+64(%rip)\n"
-    "  pop %rdi\n"
-    "  jmp trampoline_17\n"
-    "  .balign 64\n"
-    "handler:\n"
-    "  lock incq blob_control+64(%rip)\n"
-    "  sub $8, %rsp\n"
-    "  call blob_event\n"
-    "  add $8, %rsp\n"
-    "  lock decq blob_control+64(%rip)\n"
-    "  ret\n"
-    "counted:\n"
-    "  .text\n");
-
 enum { kPage = 4096 };
-static const uint64_t kMostStack = (uint64_t)1 << 30;
 
-// The layout of the sample's frame.
-enum { kResult, kR15, kR14, kR13, kR12, kRbp, kRbx, kR9, kR8, kRcx, kRdx, kRsi, kRdi, kReturn };
+#ifdef __x86_64__
+#include "arch/entered_x86_64.h"
+#else
+#include "arch/entered_aarch64.h"
+#endif
+
+static const uint64_t kMostStack = (uint64_t)1 << 30;
 
 typedef int (*Clock)(int, uint64_t*);
 
@@ -249,12 +49,6 @@ static uint64_t now(void) {
   }
   ((Clock)blob_head.clock)(kMonotonicCoarse, time);
   return time[0] * 1000000000 + time[1];
-}
-
-static uint64_t thread_pointer(void) {
-  uint64_t value;
-  __asm__("mov %%fs:0, %0" : "=r"(value));
-  return value;
 }
 
 // The bytes up to the next sample: exponential with the mean `interval`, from a table of 256
@@ -288,7 +82,7 @@ static int is_led_here(BlobControl* c, const uint64_t* frame, uint32_t hook) {
   if (caller - blob_head.base < blob_head.code_bytes) return 1;
   if ((blob_head.led >> hook & 1) == 0) return 0;
   uint64_t* const last = &c->leading[thread_pointer() >> 12 & (kSlots - 1)];
-  if (*last != (caller ^ (uint64_t)(frame + kReturn))) return 0;
+  if (*last != leading_mark(frame)) return 0;
   *last = 0;
   return 1;
 }
@@ -343,26 +137,23 @@ static RingRecord* reserve(RingHead* ring, uint64_t bytes, uint64_t* at) {
 }
 
 // The thread's number, as its C library keeps it; 0 if it cannot be read safely. The offset was
-// learned from other threads, and this thread's memory may have another layout. So the number must
-// be in the page that the thread pointer points into, or the memory there must point to itself, as
-// it does in glibc.
+// learned from other threads, and this thread's memory may have another layout.
 static uint32_t thread_number(const BlobControl* c) {
   const uint64_t thread = thread_pointer();
-  const uint64_t in_page = thread & (kPage - 1);
   const uint64_t at = c->tid_at;
-  if (at == 0 || in_page > kPage - 24) return 0;
-  const int is_mapped = in_page + at + 4 <= kPage || *(const uint64_t*)(thread + 16) == thread;
-  return is_mapped ? *(const volatile uint32_t*)(thread + at) : 0;
+  if (at == 0 || !can_read_number(c, thread, at)) return 0;
+  return *(const volatile uint32_t*)(thread + at);
 }
 
 // Whether all memory from `from` to `end` was one mapping at the last look from outside. If that is
 // unknown, this asks for a look.
 static int is_span(BlobControl* c, uint64_t from, uint64_t end) {
   const uint64_t place = span_of(end);
-  const volatile BlobSpan* const span = &c->spans[place];
-  const uint64_t known = span->end;
-  const uint64_t begin = span->begin;
-  const int is_known = known == end && span->end == end;
+  // The end is 0 while the span changes. Loads that acquire stay in this order on any processor.
+  const BlobSpan* const span = &c->spans[place];
+  const uint64_t known = __atomic_load_n(&span->end, __ATOMIC_ACQUIRE);
+  const uint64_t begin = __atomic_load_n(&span->begin, __ATOMIC_ACQUIRE);
+  const int is_known = known == end && __atomic_load_n(&span->end, __ATOMIC_RELAXED) == end;
   if (is_known && from >= begin) return 1;
   // The first thread's stack grows.
   const int may_have_grown = end == blob_head.main_stack && begin - from < kMostStack;
@@ -431,11 +222,6 @@ static uint64_t stack_bytes(BlobControl* c, uint64_t from, uint64_t most) {
   return (bytes < most ? bytes : most) & ~(uint64_t)7;
 }
 
-static void copy_words(void* to, uint64_t from, uint64_t bytes) {
-  uint64_t words = bytes / 8;
-  __asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(words) : : "memory");
-}
-
 static uint64_t bucket_of(uint64_t address) {
   return (address * 0x9E3779B97F4A7C15u) >> 51 & (kBuckets - 1);
 }
@@ -466,7 +252,7 @@ static RingRecord* begin_end(uint64_t address) {
     __atomic_fetch_add(&ring->lost_ends, 1, __ATOMIC_RELAXED);
     return 0;
   }
-  record->address = address;
+  record->address = bare(address);
   __atomic_store_n(&record->commit, at, __ATOMIC_RELAXED);
   return record;
 }
@@ -551,7 +337,7 @@ CALLED RingRecord* blob_begin_end(uint64_t address) {
 // The address that an allocating function has returned, or stored; 0 if it failed.
 static uint64_t result_of(const uint64_t* frame, uint32_t hook) {
   if (hook != kStoringHook) return frame[kResult];
-  return (uint32_t)frame[kResult] == 0 ? *(const volatile uint64_t*)frame[kRdi] : 0;
+  return (uint32_t)frame[kResult] == 0 ? *(const volatile uint64_t*)frame[kFirst] : 0;
 }
 
 // Whether the call is of the allocator itself: malloc's functions call each other.
@@ -573,7 +359,7 @@ CALLED void blob_sample(const uint64_t* frame, uint64_t size, uint32_t hook) {
   RingHead* const ring = (RingHead*)blob_head.ring;
   const uint64_t time = now();
   check_reader(c, ring, time);
-  const uint64_t stack = (uint64_t)(frame + kReturn + 1);
+  const uint64_t stack = stack_of(frame);
   const uint64_t wanted = stack_bytes(c, stack, c->stack_most);
   const uint64_t bytes = (kRecordBytes + wanted + 63) & ~(uint64_t)63;
   uint64_t at = 0;
@@ -584,21 +370,16 @@ CALLED void blob_sample(const uint64_t* frame, uint64_t size, uint32_t hook) {
   }
   record->what = kRecordAllocated;
   record->time = time;
-  record->address = result;
+  record->address = bare(result);
   record->size = size;
   record->thread = thread_number(c);
   record->hook = (uint16_t)hook;
   record->collection = blob_head.collections ? *(const volatile uint32_t*)blob_head.collections : 0;
   record->before = *(const volatile uint32_t*)result;
-  record->kind = hook >= kMallocHook ? 0 : (uint32_t)frame[hook == kSecondHook ? kRdi : kRsi];
-  record->rip = caller;
-  record->rsp = stack;
-  record->rbp = frame[kRbp];
-  record->rbx = frame[kRbx];
-  record->r12 = frame[kR12];
-  record->r13 = frame[kR13];
-  record->r14 = frame[kR14];
-  record->r15 = frame[kR15];
+  record->kind = hook >= kMallocHook ? 0 : (uint32_t)frame[hook == kSecondHook ? kFirst : kSecond];
+  record->returns_to = caller;
+  record->stack_pointer = stack;
+  keep_registers(record, frame);
   record->stack_bytes = (uint32_t)wanted;
   copy_words(record + 1, stack, wanted);
   // Without sampling, free() and realloc() record the end of every allocation.
@@ -617,7 +398,7 @@ CALLED void blob_resized(const uint64_t* frame, uint64_t size, RingRecord* ended
   BlobControl* const c = &blob_control;
   const int has_failed = frame[kResult] == 0 && size != 0;
   if (c->interval == 0) return;  // the child of a fork in a signal handler
-  if (ended != 0 && has_failed && c->interval != 1) hold(c, frame[kRdi]);
+  if (ended != 0 && has_failed && c->interval != 1) hold(c, frame[kFirst]);
   if (ended != 0 && ended != (RingRecord*)kWithoutRecord) {
     commit_end(c, ended, has_failed ? kRecordNothing : kRecordFreed, now());
   }

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <elf.h>
+
+#include "attach/arch/processors.h"
+#include "symbols/code/disassembler.h"
+
+namespace heapattach::trace {
+
+// Whether find_musl() can read the code of this processor.
+inline constexpr bool kReadsMusl = kOwnProcessor == EM_X86_64;
+
+// The destinations of the direct calls and jumps that are always taken in `code`, which is at `at`;
+// with `only_jumps`, of the jumps.
+[[nodiscard]] std::vector<RemoteAddr> branches_of(const Disassembler& disassembler,
+                                                  std::span<const std::byte> code,
+                                                  RemoteAddr at,
+                                                  bool only_jumps);
+
+// The word through which the linker's stub at `at` jumps; none if `code`, which is there, is no
+// stub.
+[[nodiscard]] std::optional<RemoteAddr> word_of_stub(const Disassembler& disassembler,
+                                                     std::span<const std::byte> code,
+                                                     RemoteAddr at);
+
+}  // namespace heapattach::trace
