@@ -1,7 +1,9 @@
 // Resident memory that no heap accounts for: mapped files, stacks, other allocators. Every program
 // has some for its code and libraries. It counts from 64 MiB and three quarters of what is
 // resident, because then no report on the heap can explain the size of the process. If no heap
-// could be read, anonymous memory may well be the program's heap, so that is only a remark.
+// could be read, anonymous memory may well be the program's heap, so that is only a remark. So is
+// half of the memory in malloc's heap beside a collector's: the heap was not read, and a library
+// that leaks there would go unseen.
 
 #include <algorithm>
 #include <array>
@@ -113,6 +115,16 @@ std::vector<std::string> lines_for(const Evidence& evidence,
   return lines;
 }
 
+// Whether most of the memory is in malloc's heap, beside that of a collector that knows its size.
+bool may_hide_leaks(const Evidence& evidence, const std::vector<OutsidePart>& parts) {
+  constexpr std::uint64_t kLeastUnread = 16U << 20U;
+  const OutsidePart& largest = parts.front();
+  return evidence.is_live && evidence.heaps.size() == 1 && evidence.heaps.front().has_totals &&
+         may_be_malloc(evidence) && largest.kind == PartKind::Anonymous &&
+         largest.bytes >= kLeastUnread &&
+         largest.bytes >= evidence.memory->total.resident_bytes / 2;
+}
+
 std::string sentence_of(const Evidence& evidence,
                         const std::vector<OutsidePart>& parts,
                         std::uint64_t outside) {
@@ -136,15 +148,18 @@ void find_outside(const Evidence& evidence, std::vector<Finding>& found) {
   const std::uint64_t resident = evidence.memory->total.resident_bytes;
   std::uint64_t outside = 0;
   for (const OutsidePart& part : parts) outside += part.bytes;
-  if (outside < kLeastOutside || outside < resident / 4 * 3) return;
-  const bool is_certain = evidence.has_objects() || parts.front().kind != PartKind::Anonymous;
+  const bool is_large = outside >= kLeastOutside && outside >= resident / 4 * 3;
+  if (!is_large && !may_hide_leaks(evidence, parts)) return;
+  const bool is_certain =
+      is_large && (evidence.has_objects() || parts.front().kind != PartKind::Anonymous);
   const bool has_more = !evidence.heaps.empty() && may_be_malloc(evidence);
-  found.push_back(
-      {.kind = "outside",
-       .severity = is_certain ? Severity::Unusual : Severity::Remark,
-       .sentence = sentence_of(evidence, parts, outside),
-       .evidence = lines_for(evidence, parts),
-       .next = has_more ? "summary --heap both " + evidence.source : next_on_memory(evidence)});
+  found.push_back({.kind = "outside",
+                   .severity = is_certain ? Severity::Unusual : Severity::Remark,
+                   .sentence = sentence_of(evidence, parts, outside),
+                   .evidence = lines_for(evidence, parts),
+                   .next = !is_large  ? "diagnose --heap both " + evidence.source
+                           : has_more ? "summary --heap both " + evidence.source
+                                      : next_on_memory(evidence)});
 }
 
 }  // namespace heapattach::diagnose

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/boehm/source.h"
+
 namespace heapattach::diagnose {
 
 namespace {
@@ -320,6 +322,30 @@ TEST_CASE("memory outside the heap is named by its kind and its largest file") {
             .ends_with("300.0 MiB of it in anonymous memory that no known heap has"));
   CHECK(found_by(find_outside, with_memory(MemoryUse::Files, 300 * kMiB, 200 * kMiB)).empty());
   CHECK(found_by(find_outside, with_memory(MemoryUse::Files, 20 * kMiB, kMiB)).empty());
+}
+
+TEST_CASE("malloc's heap beside a collector's is a remark if most of the memory is there") {
+  using snapshot::MemoryUse;
+  Evidence evidence = with_memory(MemoryUse::Malloc, 30 * kMiB, 5 * kMiB);
+  REQUIRE(evidence.heaps.size() == 1);
+  evidence.heaps.front().kind = &boehm::kHeapKind;
+  evidence.heaps.front().has_totals = true;
+  const auto found = found_by(find_outside, evidence);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].severity == Severity::Remark);
+  CHECK(found[0].sentence ==
+        "memory is outside the heap: 30.0 MiB of 35.0 MiB resident, 30.0 MiB of it in malloc's "
+        "heap, which was not read");
+  CHECK(found[0].next == "diagnose --heap both 4711");
+  SUBCASE("not if it is small") {
+    evidence = with_memory(MemoryUse::Malloc, 10 * kMiB, 5 * kMiB);
+    evidence.heaps.front().kind = &boehm::kHeapKind;
+    CHECK(found_by(find_outside, evidence).empty());
+  }
+  SUBCASE("not in a file") {
+    evidence.is_live = false;
+    CHECK(found_by(find_outside, evidence).empty());
+  }
 }
 
 TEST_CASE("many files of one folder are named by it, and a small library is not") {

@@ -108,7 +108,7 @@ TEST_CASE("a saved snapshot keeps the Ruby frames of threads, and of suspended f
     thread.ruby.emplace();
   }
   report.threads[1].ruby =
-      RubySeen{"worker", false, "waits for an item of Queue 0x9000", {stack, outer}, {cut}};
+      RubySeen{"worker", false, "waits for an item of Queue 0x9000", {}, {stack, outer}, {cut}};
   report.threads[0].ruby->fibers = {{.fiber = 0x7400, .frames = {frame("<main>", 1)}}};
   report.threads[0].wait.thread = 1;
   report.threads[0].wait.mutex = "Mutex 0x9100";
