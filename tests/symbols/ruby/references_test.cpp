@@ -195,7 +195,7 @@ TEST_CASE("a Ruby hash whose numbers do not fit each other is not read, and take
   ruby.put(hash + 16, table);
   REQUIRE(references_of(ruby, hash).extent == ruby::Extent::Whole);
   constexpr std::uint64_t kCount = 16;
-  constexpr std::uint64_t kFirst = 32;
+  constexpr std::uint64_t kFirstEntry = 32;
   constexpr std::uint64_t kBound = 40;
   SUBCASE("more entries than there is room for") {
     ruby.put(table + kBound, 5);
@@ -208,7 +208,7 @@ TEST_CASE("a Ruby hash whose numbers do not fit each other is not read, and take
     ruby.put(table + kBound, std::uint64_t{1} << 26);
   }
   SUBCASE("they end before they begin") {
-    ruby.put(table + kFirst, 3);
+    ruby.put(table + kFirstEntry, 3);
   }
   SUBCASE("more than are there") {
     ruby.put(table + kCount, 4);
