@@ -41,6 +41,8 @@ constexpr auto kLongestWait = 48ms;
 // then. A program that switches between contexts in a signal handler may have interrupted one in
 // our code. Nothing shows that while it waits to go on, but it leaves the code as soon as it does.
 constexpr auto kGrace = 100ms;
+// How long a run takes at most from making its file to mapping it, unless the machine is very busy.
+constexpr auto kBeginning = 500ms;
 
 std::optional<BlobHead> head_at(RemoteAddr at, const MemoryReader& memory) {
   const auto head = memory.read_as<BlobHead>(at);
@@ -332,9 +334,15 @@ Result<Removed> remove(const Process& target,
 }
 
 Result<Removed> repair(const Process& target, RemoteControl& control, const Deadline& deadline) {
-  const MemoryMap map = HA_TRY(target.maps());
-  const Remains remains = find_remains(target, map, control.memory());
+  MemoryMap map = HA_TRY(target.maps());
+  Remains remains = find_remains(target, map, control.memory());
   if (!remains.is_any()) return Removed{};
+  if (!remains.head && remains.ring.bytes == 0) {
+    // Another run may have begun, and will map its file in a moment.
+    std::this_thread::sleep_for(kBeginning);
+    map = HA_TRY(target.maps());
+    remains = find_remains(target, map, control.memory());
+  }
   if (const pid_t reader = reader_of(target, map, remains, short_search(deadline)); reader != 0) {
     return Error{ErrorKind::Traced,
                  fmt::format("process {} is already traced, by process {}", target.pid(), reader)}
