@@ -1,5 +1,6 @@
 #include "tests/inject/trace/own_blob.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -184,7 +185,7 @@ void OwnBlob::move(std::size_t hook, std::uint64_t entry, std::uint64_t end) {
                                 RemoteAddr{number(base_) + head_.trampoline[hook]});
   REQUIRE(moved);
   std::memcpy(base_ + head_.trampoline[hook], moved->code.data(), moved->code.size());
-  std::memcpy(base_ + head_.hook[hook], moved->undo.data(), moved->undo.size());
+  std::copy(moved->undo.begin(), moved->undo.end(), base_ + head_.hook[hook]);
   kept_[hook] = moved->kept;
 }
 
