@@ -188,7 +188,7 @@ TEST_CASE("traces that begin together harm nothing") {
   REQUIRE(is_working(target));
   const std::string pid = std::to_string(target.pid());
   const Traces before = lasting_traces(target);
-  int whole = 0;
+  int done = 0;
   for (int i = 0; i < rounds(4, 100); ++i) {
     const auto trace = [&] {
       return run_tool({"leaks", "--heap", "malloc", "--trace", "200ms", pid});
@@ -198,10 +198,13 @@ TEST_CASE("traces that begin together harm nothing") {
     const ToolRun two = other.get();
     INFO(one.errors, two.errors);
     REQUIRE(is_working(target));
-    // On a busy machine, each may find the other's beginning and give up.
-    for (const ToolRun* const run : {&one, &two}) whole += run->status == 0 ? 1 : 0;
+    // On a busy machine, each may find the other's beginning and give up. Status 7: this program
+    // makes more samples than can be read.
+    for (const int status : {one.status, two.status}) done += status == 0 || status == 7 ? 1 : 0;
   }
-  CHECK(whole > 0);
+  CHECK(done > 0);
+  // If the one that gave up could not close its file, the next report does.
+  CHECK(run_tool({"--stacks", pid}).status == 0);
   CHECK(target.ask()["bad"] == 0);
   CHECK(difference(before, lasting_traces(target)) == "");
 }

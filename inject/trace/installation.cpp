@@ -174,7 +174,9 @@ class Installer {
     const auto removed =
         remove(target_, control_, options_.deadline,
                {.code = is_mapped_ ? plan_.code().start.value : 0, .files = files});
-    if (!removed && options_.on_not_undone) options_.on_not_undone(removed.error());
+    if (!options_.on_not_undone) return;
+    if (!removed) options_.on_not_undone(removed.error());
+    if (removed && !removed->is_whole) options_.on_not_undone(impossible(removed->why));
   }
 
   Result<void> make_file() {
