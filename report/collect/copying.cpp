@@ -13,18 +13,23 @@ namespace heapattach::snapshot {
 namespace {
 
 // The bytes of a heap to keep in memory while it is read through a window. Scanned objects are
-// accessed in random order, and the rest, such as texts, in address order.
+// accessed in random order, and the rest, such as texts, in address order. A list that leads all
+// over a window's heap takes a fault for each of its objects, so what is scanned of a small heap is
+// kept whole.
 std::size_t window_bytes(const heap::BlockIndex& index, std::uint64_t in_use) {
   constexpr std::uint64_t kLeast = 16U << 20;
   constexpr std::uint64_t kPerObject = 4;
   constexpr std::uint64_t kShareOfScanned = 10;
+  constexpr std::uint64_t kKeptWhole = 192U << 20;
   std::uint64_t objects = 0;
   std::uint64_t scanned = 0;
   for (const heap::Block& block : index.blocks) {
     objects += block.objects;
     if (!block.is_atomic()) scanned += block.objects * block.object_bytes;
   }
-  return kLeast + objects * kPerObject + std::min(scanned, in_use) / kShareOfScanned;
+  scanned = std::min(scanned, in_use);
+  return kLeast +
+         std::max(objects * kPerObject + scanned / kShareOfScanned, std::min(scanned, kKeptWhole));
 }
 
 }  // namespace
