@@ -56,7 +56,7 @@ room(symbols/guile symbols/runtimes)
 room(symbols/ecl symbols/runtimes)
 room(symbols/mono symbols/runtimes)
 room(symbols/nix symbols/runtimes)
-room(symbols/ruby/arch attach)
+room(symbols/ruby/arch symbols/code)
 room(symbols/ruby symbols/ruby/arch symbols/runtimes)
 room(symbols symbols/guile symbols/ecl symbols/mono symbols/nix symbols/musl symbols/ruby)
 

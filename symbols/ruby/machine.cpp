@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "symbols/elf/machine.h"
 #include "symbols/ruby/arch/collector_flags.h"
 #include "symbols/ruby/fit_heap.h"
 #include "symbols/ruby/fit_threads.h"
@@ -131,11 +132,17 @@ class Finder {
     }
     if (!list) return wrong("the list of its pages was not found");
     if (!find_vm()) return wrong("its virtual machine was not found");
-    const CollectorFlags code = find_collector_flags(values_.memory(), interpreter_.is_collecting);
+    const CollectorFlags code = collector_flags();
     machine_.objspace = fit_object_space(values_, machine_.vm, *list, code.object_space, *layout_);
     if (machine_.objspace == 0) return wrong("its virtual machine has no object space");
     layout_->objspace.flags = code.flags;
     return {};
+  }
+
+  [[nodiscard]] CollectorFlags collector_flags() const {
+    std::array<std::byte, kCollectorFlagsCode> code{};
+    if (!values_.memory().read(interpreter_.is_collecting, code)) return {};
+    return find_collector_flags(machine_of(modules_), code);
   }
 
   bool find_vm() {

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-
-#include "attach/memory/memory_reader.h"
+#include <span>
 
 namespace heapattach::ruby {
 
@@ -12,7 +12,12 @@ struct CollectorFlags {
   std::uint16_t object_space = 0;  // the offset of the object space's address in the machine
   std::uint16_t flags = 0;         // the offset of the flags in the object space
 };
-[[nodiscard]] CollectorFlags find_collector_flags(const MemoryReader& memory,
-                                                  RemoteAddr rb_during_gc);
+
+// How many bytes of rb_during_gc() are enough for find_collector_flags().
+inline constexpr std::size_t kCollectorFlagsCode = 64;
+
+// `code` is rb_during_gc(), for the processor `machine` (e_machine).
+[[nodiscard]] CollectorFlags find_collector_flags(std::uint16_t machine,
+                                                  std::span<const std::byte> code);
 
 }  // namespace heapattach::ruby
