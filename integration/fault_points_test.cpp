@@ -58,6 +58,14 @@ void run_with_fault(LiveTarget& target, const std::string& choice, Outcome& outc
 
 }  // namespace
 
+TEST_CASE("a thread that is refused once, as its tracer just left, is frozen") {
+  LiveTarget target("pipeline");
+  Outcome outcome;
+  run_with_fault(target, fmt::format("{}:{}:1", static_cast<int>(FaultPoint::Seize), EPERM),
+                 outcome);
+  CHECK(outcome.frozen == 1);
+}
+
 TEST_CASE("whichever system call fails, the target is unharmed and the tool ends") {
   LiveTarget target("pipeline");
   Outcome outcome;

@@ -27,11 +27,10 @@ std::size_t first_run(std::span<const std::uint64_t> pages) {
   return count >= kLeastRun || count == pages.size() ? count : 0;
 }
 
-// Whether absent pages of the mapping are zeros. A mapping without the right to read must fail. A
-// file may have inode 0.
+// Whether absent pages of the mapping are zeros. A mapping without the right to read must fail.
 bool has_zeros(const Mapping& mapping) {
-  return mapping.is_anonymous() && mapping.device == 0 && mapping.is_private && mapping.readable &&
-         !mapping.path.starts_with("[v") && !mapping.path.starts_with('/');
+  return mapping.is_anonymous() && mapping.is_private && mapping.readable &&
+         !mapping.path.starts_with("[v");
 }
 
 void add(std::uint64_t bytes, bool is_untouched, std::vector<UntouchedMemory::Part>& parts) {

@@ -20,12 +20,13 @@ struct Mapping {
   bool is_private = true;
   std::uint64_t file_offset = 0;
   std::uint64_t device = 0;
-  std::uint64_t inode = 0;  // 0 for anonymous memory
+  std::uint64_t inode = 0;
   std::string path;         // as the kernel wrote it, unescaped, without " (deleted)"; "[heap]"
   bool is_deleted = false;
 
-  // Not backed by a file: heap, stacks, bss and anonymous mmap.
-  [[nodiscard]] bool is_anonymous() const { return inode == 0; }
+  // Not backed by a file: heap, stacks, bss and anonymous mmap. Some file systems have a file whose
+  // inode is 0, and so has a segment of System V's shared memory.
+  [[nodiscard]] bool is_anonymous() const { return inode == 0 && device == 0; }
 };
 
 // The mappings of a process at one moment, sorted by address, without overlaps.

@@ -72,13 +72,20 @@ Result<void> PtraceTracer::seize(pid_t tid) {
   // The clone option catches a thread born between the seizing of its parent and the parent's stop.
   // The exec option shows when another program replaces the one that we attached to.
   constexpr std::uintptr_t kOptions = PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
-  is_seizing_.store(true, std::memory_order_relaxed);
-  const long seized = traced(FaultPoint::Seize, PTRACE_SEIZE, tid, nullptr, ptrace_word(kOptions));
-  const int failure = errno;
-  is_seizing_.store(false, std::memory_order_relaxed);
-  if (seized == 0) return {};
-  if (failure != EPERM) return os_error("PTRACE_SEIZE", failure);
-  return explain_refusal(tid);
+  // Another tracer may have let the thread go between the kernel's refusal and our look at the
+  // reason, so a refusal counts only if it is repeated.
+  for (int refusals = 0;;) {
+    is_seizing_.store(true, std::memory_order_relaxed);
+    const long seized =
+        traced(FaultPoint::Seize, PTRACE_SEIZE, tid, nullptr, ptrace_word(kOptions));
+    const int failure = errno;
+    is_seizing_.store(false, std::memory_order_relaxed);
+    if (seized == 0) return {};
+    if (failure != EPERM) return os_error("PTRACE_SEIZE", failure);
+    const auto status = process_.thread_status(tid);
+    const bool is_traced = !status || status->tracer != 0;
+    if (is_traced || ++refusals == 2) return explain_refusal(tid);
+  }
 }
 
 // The kernel answers EPERM for "not permitted", for "already traced" and for "exiting".

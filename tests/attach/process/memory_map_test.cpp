@@ -44,6 +44,15 @@ TEST_CASE("a line of the memory map gives all its fields") {
   CHECK(map.mappings()[1].path == "[stack]");
 }
 
+TEST_CASE("a file with inode 0 is no anonymous memory") {
+  const auto map = parsed(
+      "1000-2000 rw-s 00000000 00:01 0                    /SYSV00000000 (deleted)\n"
+      "2000-3000 rw-p 00000000 00:00 0                    [heap]\n");
+  REQUIRE(map.mappings().size() == 2);
+  CHECK_FALSE(map.mappings()[0].is_anonymous());
+  CHECK(map.mappings()[1].is_anonymous());
+}
+
 TEST_CASE("a path keeps its spaces and newlines, and loses only the deletion mark") {
   const std::string longest(4095, 'x');
   const auto map = parsed(
