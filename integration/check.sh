@@ -64,13 +64,15 @@ lint_stage() {
   if command -v "$tool" >/dev/null; then stage "$@"; else printf '%-44sleft out: no %s here\n' "$1" "$tool"; fi
 }
 
-# Runs clang-tidy on every source of the build, one process per core; prints only findings.
+# Runs clang-tidy on every source that the build compiles by itself, one process per core, but not on
+# those that it generates; prints only findings.
 check_tidy() {
   python3 -c '
 import json, sys
-files = {entry["file"] for entry in json.load(open(sys.argv[1]))}
-sys.stdout.write("".join(f + "\0" for f in sorted(files) if f.endswith(".cpp")))
-' "$release/compile_commands.json" >"$out/tidy-files"
+files = {entry["file"] for entry in json.load(open(sys.argv[1] + "/compile_commands.json"))}
+ours = sorted(f for f in files if f.endswith(".cpp") and not f.startswith(sys.argv[1]))
+sys.stdout.write("".join(f + "\0" for f in ours))
+' "$release" >"$out/tidy-files"
   [[ -s $out/tidy-files ]]
   xargs -0 -n 1 -P "$jobs" clang-tidy-14 -p "$release" --quiet --warnings-as-errors='*' \
     <"$out/tidy-files" 2>&1 | { grep -v ' warnings\? generated\.$' || true; }
