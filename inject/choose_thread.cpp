@@ -47,23 +47,21 @@ bool has_stack(const MemoryMap& map, RemoteAddr stack) {
   return mapping != nullptr && mapping->writable && stack <= mapping->range.end();
 }
 
-Result<Candidate> look_at(RemoteControl& control,
-                          const Process& process,
-                          const MemoryMap& map,
+Result<Candidate> look_at(const BorrowFrom& from,
                           const FrozenThread& thread,
-                          Stubs stubs,
                           FilterVerdicts& verdicts) {
+  RemoteControl& control = from.control;
   const pid_t tid = thread.tid;
   Candidate seen;
   seen.tid = tid;
   seen.registers = HA_TRY(control.registers(tid));
   if (thread.registers) recall_call(seen.registers, *thread.registers);
   seen.mask = HA_TRY(control.signal_mask(tid));
-  const auto status = HA_TRY(process.thread_status(tid));
+  const auto status = HA_TRY(from.process.thread_status(tid));
   seen.filters = filters_of(control, status, tid, verdicts);
   // If the kernel cannot report this, our call will reveal it without harm (injection.cpp).
   seen.is_dispatched = HA_TRY(control.call_dispatch(tid)) == CallDispatch::On;
-  seen.has_stack = has_stack(map, stack_pointer(seen.registers));
+  seen.has_stack = has_stack(from.map, stack_pointer(seen.registers));
   seen.has_wide_vectors = HA_TRY(control.has_wide_vectors(tid));
   // True also if the kernel has already moved the thread back to the call's instruction.
   seen.is_after_syscall =
@@ -75,13 +73,13 @@ Result<Candidate> look_at(RemoteControl& control,
   const RemoteAddr goal = seen.sequence && seen.sequence->is_inside
                               ? seen.sequence->abort
                               : instruction_pointer(seen.registers);
-  const auto near = std::find_if(stubs.begin(), stubs.end(),
+  const auto near = std::find_if(from.stubs.begin(), from.stubs.end(),
                                  [&](RemoteAddr stub) { return Stub::can_return(stub, goal); });
-  if (near != stubs.end()) seen.stub = *near;
+  if (near != from.stubs.end()) seen.stub = *near;
   return seen;
 }
 
-Borrowed borrow(const Candidate& best, const Process& process, bool rewind) {
+Borrowed borrow(const BorrowFrom& from, const Candidate& best) {
   Borrowed thread{.tid = best.tid,
                   .found = best.registers,
                   .way_back = {},
@@ -93,8 +91,8 @@ Borrowed borrow(const Candidate& best, const Process& process, bool rewind) {
     set_instruction_pointer(thread.found, best.sequence->abort);
   }
   std::optional<RawRegisters> again;
-  if (rewind && best.is_after_syscall && is_rewindable(best.registers)) {
-    const auto status = process.thread_status(best.tid);
+  if (from.rewind && best.is_after_syscall && is_rewindable(best.registers)) {
+    const auto status = from.process.thread_status(best.tid);
     const std::uint64_t deliverable = status ? status->pending_signals & ~best.mask : 1;
     again = rewound(best.registers, deliverable);
   }
@@ -180,18 +178,13 @@ std::optional<std::string_view> objection_in_place(const Candidate& candidate) {
   return std::nullopt;
 }
 
-Result<Borrowed> borrow_in_place(RemoteControl& control,
-                                 const Process& process,
-                                 const MemoryMap& map,
-                                 const FrozenThread& thread,
-                                 Stubs stubs,
-                                 bool rewind) {
+Result<Borrowed> borrow_in_place(const BorrowFrom& from, const FrozenThread& thread) {
   FilterVerdicts verdicts;
-  const Candidate seen = HA_TRY(look_at(control, process, map, thread, stubs, verdicts));
+  const Candidate seen = HA_TRY(look_at(from, thread, verdicts));
   if (const auto objection = objection_in_place(seen)) {
     return Error{ErrorKind::Impossible, std::string(*objection)};
   }
-  return borrow(seen, process, rewind);
+  return borrow(from, seen);
 }
 
 std::vector<const FrozenThread*> stopped_threads(const FrozenView& view) {
@@ -202,12 +195,8 @@ std::vector<const FrozenThread*> stopped_threads(const FrozenView& view) {
   return stopped;
 }
 
-Result<Borrowed> choose_thread(RemoteControl& control,
-                               const Process& process,
-                               const MemoryMap& map,
-                               std::span<const FrozenThread* const> threads,
-                               Stubs stubs,
-                               bool rewind) {
+Result<Borrowed> choose_thread(const BorrowFrom& from,
+                               std::span<const FrozenThread* const> threads) {
   std::optional<Candidate> best;
   FilterVerdicts verdicts;
   std::string why = "none is stopped";
@@ -216,7 +205,7 @@ Result<Borrowed> choose_thread(RemoteControl& control,
   for (const FrozenThread* const thread : threads) {
     if (best && (reluctance_to(*best) == 0 || looked_at >= kMostLookedAt)) break;
     ++looked_at;
-    auto seen = look_at(control, process, map, *thread, stubs, verdicts);
+    auto seen = look_at(from, *thread, verdicts);
     if (!seen) {
       why = fmt::format("thread {}: {}", thread->tid, seen.error().message());
       all_filtered = false;
@@ -229,7 +218,7 @@ Result<Borrowed> choose_thread(RemoteControl& control,
       best = *seen;
     }
   }
-  if (best) return borrow(*best, process, rewind);
+  if (best) return borrow(from, *best);
   return no_thread(all_filtered ? ErrorKind::Denied : ErrorKind::Impossible, threads.size(), why);
 }
 

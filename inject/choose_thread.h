@@ -35,6 +35,15 @@ struct Candidate {
 // The places where code of ours could be (find_paddings()).
 using Stubs = std::span<const RemoteAddr>;
 
+// Where a thread is borrowed, and how.
+struct BorrowFrom {
+  RemoteControl& control;
+  const Process& process;
+  const MemoryMap& map;
+  Stubs stubs;
+  bool rewind = true;  // as in FreezeOptions
+};
+
 // Whether the instruction before `at` makes system calls.
 [[nodiscard]] bool is_after_syscall(const MemoryReader& memory, RemoteAddr at);
 
@@ -49,23 +58,14 @@ using Stubs = std::span<const RemoteAddr>;
 
 // Borrows a stopped thread to call a function on it. Unsupported with the reason if that is not
 // possible.
-Result<Borrowed> borrow_in_place(RemoteControl& control,
-                                 const Process& process,
-                                 const MemoryMap& map,
-                                 const FrozenThread& thread,
-                                 Stubs stubs,
-                                 bool rewind);
+Result<Borrowed> borrow_in_place(const BorrowFrom& from, const FrozenThread& thread);
 
 // The threads that are stopped.
 [[nodiscard]] std::vector<const FrozenThread*> stopped_threads(const FrozenView& view);
 
 // Borrows the most suitable of these stopped threads. Denied if seccomp filters forbid all of them,
-// Unsupported if none is suitable; the message gives the reason. `rewind` as in FreezeOptions.
-Result<Borrowed> choose_thread(RemoteControl& control,
-                               const Process& process,
-                               const MemoryMap& map,
-                               std::span<const FrozenThread* const> threads,
-                               Stubs stubs,
-                               bool rewind);
+// Unsupported if none is suitable; the message gives the reason.
+Result<Borrowed> choose_thread(const BorrowFrom& from,
+                               std::span<const FrozenThread* const> threads);
 
 }  // namespace heapattach

@@ -121,8 +121,8 @@ Result<Newborn> give_birth(const Plan& plan,
                            RemoteControl& control,
                            std::vector<pid_t>& lost) {
   const auto threads = HA_TRY(standing_still(plan, view));
-  const Borrowed thread = HA_TRY(choose_thread(control, plan.target, plan.map, threads, plan.stubs,
-                                               plan.options.freeze.rewind));
+  const Borrowed thread = HA_TRY(choose_thread(
+      {control, plan.target, plan.map, plan.stubs, plan.options.freeze.rewind}, threads));
   // The arguments of clone: flags without an exit signal, no stack of its own, no identifiers to
   // store.
   const RemoteCall call{.number = SYS_clone,

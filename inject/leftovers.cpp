@@ -161,7 +161,7 @@ class Clearing {
     if (stubs.empty()) {
       return Error{ErrorKind::Impossible, "it no longer has padding after its code"};
     }
-    const Borrowed thread = HA_TRY(choose_thread(control_, target_, map_, threads_, stubs, true));
+    const Borrowed thread = HA_TRY(choose_thread({control_, target_, map_, stubs}, threads_));
     const RemoteCall call{.number = SYS_wait4,
                           .arguments = {static_cast<std::uint64_t>(number), 0,
                                         static_cast<std::uint64_t>(WNOHANG | __WCLONE), 0},

@@ -6,6 +6,21 @@
 
 namespace heapattach {
 
+namespace {
+
+// How the thread's interrupted call is made again; nothing if it was not interrupted in one.
+std::optional<RawRegisters> call_again(RemoteControl& control,
+                                       const Process& process,
+                                       pid_t tid,
+                                       const RawRegisters& at) {
+  if (!is_rewindable(at) || !is_after_syscall(control.memory(), instruction_pointer(at))) return {};
+  const auto status = process.thread_status(tid);
+  const auto mask = control.signal_mask(tid);
+  return rewound(at, status && mask ? status->pending_signals & ~*mask : 1);
+}
+
+}  // namespace
+
 // Only the threads' registers could have been changed, so errors do no harm: the end of the freeze
 // repeats what fails here.
 void release_others(RemoteControl& control,
@@ -17,14 +32,8 @@ void release_others(RemoteControl& control,
     if (thread.tid == kept || !thread.registers) continue;
     auto at = control.registers(thread.tid);
     if (at) recall_call(*at, *thread.registers);
-    if (rewind && at && is_rewindable(*at) &&
-        is_after_syscall(control.memory(), instruction_pointer(*at))) {
-      const auto status = process.thread_status(thread.tid);
-      const auto mask = control.signal_mask(thread.tid);
-      const std::uint64_t deliverable = status && mask ? status->pending_signals & ~*mask : 1;
-      const auto again = rewound(*at, deliverable);
-      if (again && !control.set_registers(thread.tid, *again)) continue;
-    }
+    const auto again = rewind && at ? call_again(control, process, thread.tid, *at) : std::nullopt;
+    if (again && !control.set_registers(thread.tid, *again)) continue;
     static_cast<void>(control.detach(thread.tid));
   }
 }

@@ -145,7 +145,7 @@ void write_debug(const std::string& path,
 }  // namespace
 
 void write_sparse_names(const std::string& path) {
-  write_symbols(path, 1, std::string("\0first", 7), std::uint64_t{6} << 30U);
+  write_symbols(path, 1, std::string("\0first\0", 7), std::uint64_t{6} << 30U);
 }
 
 void write_shared_names(const std::string& path) {

@@ -36,7 +36,7 @@ void stop(LiveTarget& target) {
 }
 
 ToolRun good(const std::vector<std::string>& arguments) {
-  const ToolRun run = run_tool(arguments);
+  ToolRun run = run_tool(arguments);
   REQUIRE_MESSAGE(run.status == 0, run.errors);
   return run;
 }

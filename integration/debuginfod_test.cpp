@@ -73,11 +73,12 @@ class Stripped {
   [[nodiscard]] std::string cache() const { return directory_.file("cache"); }
 
   // Counts its objects, with these servers and options.
-  ToolRun count(const std::string& urls, const std::vector<std::string>& options = {}) const {
+  [[nodiscard]] ToolRun count(const std::string& urls,
+                              const std::vector<std::string>& options = {}) const {
     const Variables variables{{"DEBUGINFOD_URLS", urls}, {"DEBUGINFOD_CACHE_PATH", cache()}};
     std::vector<std::string> arguments{"--count", std::to_string(pid())};
     arguments.insert(arguments.end(), options.begin(), options.end());
-    const ToolRun run = run_tool(arguments);
+    ToolRun run = run_tool(arguments);
     CHECK_MESSAGE(run.status == 0, run.errors);
     CHECK(harm_done_to(pid()) == "");
     return run;
@@ -245,8 +246,9 @@ TEST_CASE("nothing of an interrupted report on a core file stays to wait for a s
   const TemporaryDirectory cores;
   const std::string core = cores.file("core");
   const std::string pid = std::to_string(program.pid());
-  if (run_in_shell("gcore -o \"$1\" \"$2\"", {core, pid}).status != 0)
+  if (run_in_shell("gcore -o \"$1\" \"$2\"", {core, pid}).status != 0) {
     return print_skip("no gcore");
+  }
   {
     const Variables variables{{"DEBUGINFOD_URLS", server.url()},
                               {"DEBUGINFOD_CACHE_PATH", program.cache()}};

@@ -29,7 +29,7 @@ struct Counts {
     report = parser.parse(run.output);
   }
   // Objects and bytes of a type.
-  std::pair<std::int64_t, std::int64_t> of(std::string_view type) {
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> of(std::string_view type) const {
     for (const simdjson::dom::object row : simdjson::dom::array(report["types"])) {
       if (std::string_view(row["type"]) == type) return {row["objects"], row["bytes"]};
     }

@@ -100,7 +100,7 @@ class Exported {
     return directory_.file(name);
   }
   // The output of a line of bash for the file, which is its $1; other arguments follow.
-  Rows read(const std::string& script, std::vector<std::string> arguments) {
+  Rows read(const std::string& script, const std::vector<std::string>& arguments) {
     const ToolRun run = run_in_shell(script, arguments);
     CAPTURE(run.errors);
     CHECK(run.status == 0);
@@ -318,9 +318,9 @@ TEST_CASE("VisualVM's reader of heap dumps counts each type") {
   std::map<std::string, std::uint64_t> objects;  // it has one name for several formats
   for (const auto& [type, counts] : heap.truth()) objects[type] += counts.first;
   for (const auto& [type, counts] : found) objects[type] -= counts.first;
-  for (const auto& [type, left] : objects) {
-    CAPTURE(type);
-    CHECK(left == 0);
+  for (const auto& left : objects) {
+    CAPTURE(left.first);
+    CHECK(left.second == 0);
   }
 }
 

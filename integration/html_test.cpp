@@ -18,6 +18,8 @@ namespace heapattach {
 
 namespace {
 
+const std::string kSavedTrace = CONSUMERS "/../data/trace.jsonl";
+
 void make(const std::vector<std::string>& arguments) {
   const ToolRun run = run_tool(arguments);
   CAPTURE(run.errors);
@@ -71,7 +73,9 @@ std::string hostile_snapshot() {
 }
 
 void read_in_browser(const std::string& reader, const std::vector<std::string>& checks) {
-  std::vector<std::string> arguments{CONSUMERS "/" + reader, std::getenv("HEAPATTACH_NPM")};
+  const char* const packages = std::getenv("HEAPATTACH_NPM");
+  REQUIRE(packages != nullptr);
+  std::vector<std::string> arguments{CONSUMERS "/" + reader, packages};
   arguments.insert(arguments.end(), checks.begin(), checks.end());
   const ToolRun run = run_in_shell("exec node \"$@\"", arguments);
   CAPTURE(run.errors);
@@ -144,7 +148,7 @@ TEST_CASE("what a reader sees of processes, stacks and a trace is whole and in i
     CHECK(target.child().is_running());
     CHECK(other.child().is_running());
   }
-  make({"-q", "trace", "-o", trace, CONSUMERS "/../data/trace.jsonl"});
+  make({"-q", "trace", "-o", trace, kSavedTrace});
   read_in_browser("html.mjs", {"several=" + several});
   read_in_browser("pictures.mjs", {stacks, several, trace});
 }
@@ -154,9 +158,8 @@ TEST_CASE("a trace is a page of sites and types, and part of the page of its pro
   const TemporaryDirectory files;
   const std::string saved = files.file("trace.html");
   const std::string traced = files.file("traced.html");
-  make({"-q", "trace", "-o", saved, CONSUMERS "/../data/trace.jsonl"});
-  make({"-q", "trace", "--by", "type", "-f", "json", "-o", saved + ".json",
-        CONSUMERS "/../data/trace.jsonl"});
+  make({"-q", "trace", "-o", saved, kSavedTrace});
+  make({"-q", "trace", "--by", "type", "-f", "json", "-o", saved + ".json", kSavedTrace});
   {
     LiveTarget target("leaking_debug");
     const std::string pid = fmt::format("{}", target.pid());

@@ -41,8 +41,8 @@ int microseconds_of_a_count(const LiveTarget& target) {
 }
 
 bool is_expected_end(int number, int status) {
-  if (WIFSIGNALED(status))
-    return WTERMSIG(status) == number;  // before its handlers were installed, or SIGHUP
+  // Before its handlers were installed, or SIGHUP.
+  if (WIFSIGNALED(status)) return WTERMSIG(status) == number;
   // It may have been done just before; else interrupted.
   const int code = WEXITSTATUS(status);
   return code == 0 || code == 7 || code == 128 + number;

@@ -26,8 +26,9 @@ TEST_CASE("only a release that was not tried may be refused, by its number, with
   CHECK(may_refuse(other, refusal));
   CHECK(may_refuse(other, {7, "", refusal.errors}));
   CHECK_FALSE(may_refuse(tried, {5, "", "cannot read this Ruby release's heap (3.1.7): why"}));
-  for (const int status : {0, 1, 6, -11})
+  for (const int status : {0, 1, 6, -11}) {
     CHECK_FALSE(may_refuse(other, {status, "", refusal.errors}));
+  }
   CHECK_FALSE(may_refuse(other, {5, "", "cannot read the heap"}));
   CHECK_FALSE(may_refuse(other, {5, "", "cannot read this Ruby release's heap (3.1.90): why"}));
   CHECK_FALSE(may_refuse({"Ruby", "", false}, refusal));

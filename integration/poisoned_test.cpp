@@ -54,7 +54,7 @@ MeasuredRun look_at(const Falsified& one, Worst& worst) {
   CHECK(target.greeting().at("done") == 1);
   std::vector<std::string> arguments = one.report;
   arguments.insert(arguments.end(), {"--timeout", "20", std::to_string(target.pid())});
-  const MeasuredRun run = run_measured(arguments);
+  MeasuredRun run = run_measured(arguments);
   CHECK_MESSAGE(is_named_outcome(run.run), run.run.status, ": ", run.run.errors);
   CHECK(run.peak_bytes <= kCeiling);
   CHECK(run.milliseconds <= kTimeout + kMostLate);

@@ -32,7 +32,7 @@ std::vector<std::uint64_t> words_of_xsave(std::span<const std::byte> saved) {
 }
 
 std::vector<std::uint64_t> words_of_fpsimd(std::span<const std::byte> saved) {
-  constexpr std::size_t kBytes = 32 * 16;
+  constexpr std::size_t kBytes = std::size_t{32} * 16;
   std::vector<std::uint64_t> words;
   add_words(saved, 0, kBytes, words);
   return words;

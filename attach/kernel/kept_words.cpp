@@ -87,8 +87,8 @@ void add_timers(const Process& process, KeptByKernel& kept) {
   constexpr std::size_t kMost = 1U << 24U;
   const auto file = Fd::open_at(process.directory(), "timers", O_RDONLY);
   if (!file) return;
-  if (const auto text = read_all(*file, kMost))
-    add("(value of a timer)", timer_values(*text), kept);
+  const auto text = read_all(*file, kMost);
+  if (text) add("(value of a timer)", timer_values(*text), kept);
 }
 
 void read_epoll(const Source& from, KeptByKernel& kept) {

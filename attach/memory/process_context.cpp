@@ -168,14 +168,8 @@ class Values {
   void add(std::string_view any_value, int depth) {
     Fields fields(any_value);
     while (fields.next()) {
+      add_number(fields);
       if (fields.is(1, Kind::Bytes)) add_text(fields.bytes(), depth);
-      if (fields.is(2, Kind::Number)) text_ += fields.value() != 0 ? "true" : "false";
-      if (fields.is(3, Kind::Number)) {
-        text_ += fmt::format("{}", std::bit_cast<std::int64_t>(fields.value()));
-      }
-      if (fields.is(4, Kind::Eight)) {
-        text_ += fmt::format("{}", std::bit_cast<double>(fields.value()));
-      }
       if (fields.is(5, Kind::Bytes)) add_list(fields.bytes(), depth, '[', ']');
       if (fields.is(6, Kind::Bytes)) add_list(fields.bytes(), depth, '{', '}');
       if (fields.is(7, Kind::Bytes)) {
@@ -183,6 +177,15 @@ class Values {
       }
     }
     is_damaged_ |= fields.is_damaged();
+  }
+
+  // Adds the field that was read last if it is a truth value or a number.
+  void add_number(const Fields& field) {
+    if (field.is(2, Kind::Number)) text_ += field.value() != 0 ? "true" : "false";
+    if (field.is(3, Kind::Number)) {
+      text_ += fmt::format("{}", std::bit_cast<std::int64_t>(field.value()));
+    }
+    if (field.is(4, Kind::Eight)) text_ += fmt::format("{}", std::bit_cast<double>(field.value()));
   }
 
   void add_text(std::string_view text, int depth) {

@@ -21,7 +21,7 @@ struct Cursor {
     std::uint64_t value = 0;
     std::size_t digits = 0;
     for (; digits < rest.size(); ++digits) {
-      const auto digit = static_cast<unsigned>(rest[digits]);
+      const unsigned digit = static_cast<unsigned char>(rest[digits]);
       const unsigned decimal = digit - '0';
       const unsigned letter = digit - 'a';  // as the kernel writes them
       if (decimal > 9 && letter > 5) break;

@@ -50,8 +50,9 @@ ProcessStatus parse_process_status(std::string_view text) {
 
 Result<void> check_is_process(pid_t pid, const ProcessStatus& status) {
   if (status.process == pid) return {};
-  if (status.process == 0)
+  if (status.process == 0) {
     return Error{ErrorKind::Gone, fmt::format("process {} exited", pid), ESRCH};
+  }
   return Error{ErrorKind::Usage, fmt::format("{} is a thread of process {}", pid, status.process)}
       .advise(fmt::format("{}", status.process));
 }

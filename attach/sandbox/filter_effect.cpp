@@ -106,12 +106,14 @@ class Follower {
         if (may_divide_by_zero(code, state)) worst_ = FilterEffect::MayHarm;
         state.a = calculated(BPF_OP(code.code), state.a, operand(code, state));
         break;
-      case BPF_MISC:
-        if (BPF_MISCOP(code.code) == BPF_TAX)
+      case BPF_MISC: {
+        if (BPF_MISCOP(code.code) == BPF_TAX) {
           state.x = state.a;
-        else
+        } else {
           state.a = state.x;
+        }
         break;
+      }
       case BPF_JMP: return jump(at, code, state);
       default: {  // BPF_RET
         const Word verdict = BPF_RVAL(code.code) == BPF_A ? state.a : Word(code.k);

@@ -151,40 +151,46 @@ ExitStop::ExitStop(ExitStop&& other) noexcept
       held_(std::move(other.held_)) {}
 
 Result<void> ExitStop::wait() {
-  constexpr auto kNever = Clock::time_point::max();
-  Clock::time_point until = kNever;  // how long to wait for the rest of its threads
+  std::optional<Clock::time_point> until;  // how long to wait for the rest of its threads
   int idle = 0;
   for (;;) {
-    // Only a thread that has stopped makes it worthwhile to look at the others.
-    const bool is_quiet = threads_.stopped().empty();
-    int status = 0;
-    const pid_t got = waitpid(-1, &status, __WALL | (is_quiet ? 0 : WNOHANG));
-    if (got < 0 && errno != EINTR) status_ = status_.value_or(0);
-    HA_TRY(check_ending_signals());
-    if (got > 0) take_event(got, status);
-    if (status_) {
-      return Error{ErrorKind::Gone, fmt::format("the program {} before it could be examined",
-                                                describe_end(*status_))};
-    }
-    if (got > 0) {
+    if (HA_TRY(take_next_event())) {
       idle = 0;
       continue;
     }
-    if (is_quiet) continue;
     let_go(threads_.take_single_ends(), false);
     if (!threads_.is_process_ending() && is_replaced()) let_go(threads_.take_all_ends(), true);
-    if (threads_.is_process_ending()) {
-      if (until == kNever) until = Clock::now() + kPatience;
-      if (is_complete()) return look();
-      if (Clock::now() >= until) {
-        const std::vector<pid_t> filtered = threads_.take_filtered_ends(pending_signals());
-        if (filtered.empty()) return look();
-        let_go(filtered, false);
-        until = kNever;
-      }
-    }
+    if (threads_.is_process_ending() && may_look(until)) return look();
     back_off(++idle, {.yields = 20, .longest_nanoseconds = 1'000'000});
   }
+}
+
+// Whether there may be another event at once. Only a thread that has stopped makes it worthwhile to
+// look at the others, so it waits for the first.
+Result<bool> ExitStop::take_next_event() {
+  const bool is_quiet = threads_.stopped().empty();
+  int status = 0;
+  const pid_t got = waitpid(-1, &status, __WALL | (is_quiet ? 0 : WNOHANG));
+  if (got < 0 && errno != EINTR) status_ = status_.value_or(0);
+  HA_TRY(check_ending_signals());
+  if (got > 0) take_event(got, status);
+  if (status_) {
+    return Error{ErrorKind::Gone,
+                 fmt::format("the program {} before it could be examined", describe_end(*status_))};
+  }
+  return got > 0 || is_quiet;
+}
+
+// Whether all of its threads have stopped, or the rest does not stop within our patience.
+bool ExitStop::may_look(std::optional<Clock::time_point>& until) {
+  if (!until) until = Clock::now() + kPatience;
+  if (is_complete()) return true;
+  if (Clock::now() < *until) return false;
+  const std::vector<pid_t> filtered = threads_.take_filtered_ends(pending_signals());
+  if (filtered.empty()) return true;
+  let_go(filtered, false);
+  until.reset();
+  return false;
 }
 
 void ExitStop::take_event(pid_t tid, int status) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -75,6 +76,8 @@ class ExitStop {
 
  private:
   explicit ExitStop(pid_t pid) : pid_(pid) { threads_.add(pid); }
+  Result<bool> take_next_event();
+  bool may_look(std::optional<std::chrono::steady_clock::time_point>& until);
   void take_event(pid_t tid, int status);
   void take_stop(pid_t tid, int status);
   void let_go(const std::vector<pid_t>& tids, bool is_lost);

@@ -56,8 +56,9 @@ Result<CallFrame> make_call_frame(const RawRegisters& found,
       words.push_back(std::get<std::uint64_t>(argument));
     }
   }
-  if (on_stack > 0)
+  if (on_stack > 0) {
     put(at + kReturnBytes, words.data() + kArgumentRegisters, on_stack * kWordBytes);
+  }
   words.resize(std::max(words.size(), kArgumentRegisters));
   frame.registers =
       entering_function(found, function, at, std::span(words).first<kArgumentRegisters>());

@@ -24,6 +24,26 @@ std::optional<std::uint64_t> room_below(std::uint64_t gap_begin,
   return (end - bytes) & ~(page_bytes() - 1);
 }
 
+std::optional<RemoteAddr> nearest_room(const MemoryMap& map,
+                                       std::uint64_t bytes,
+                                       Range allowed,
+                                       std::uint64_t middle) {
+  const auto distance = [middle](std::uint64_t at) {
+    return at > middle ? at - middle : middle - at;
+  };
+  std::optional<RemoteAddr> best;
+  std::uint64_t gap_begin = 0;
+  for (const Mapping& mapping : map.mappings()) {
+    const std::uint64_t gap_end = mapping.range.start.value;
+    if (mapping.path != "[stack]" && gap_end > gap_begin) {
+      const auto room = room_below(gap_begin, gap_end, bytes, allowed);
+      if (room && (!best || distance(*room) < distance(best->value))) best = RemoteAddr{*room};
+    }
+    gap_begin = mapping.range.end().value;
+  }
+  return best;
+}
+
 }  // namespace
 
 std::optional<RemoteAddr> find_room(const MemoryMap& map,
@@ -36,22 +56,8 @@ std::optional<RemoteAddr> find_room(const MemoryMap& map,
     highest = std::min(highest, at.value + kReach);
   }
   if (highest <= lowest) return std::nullopt;
-  const Range allowed{{lowest}, highest - lowest};
-  std::optional<std::uint64_t> best;
-  std::uint64_t gap_begin = 0;
   const std::uint64_t middle = near.empty() ? 0 : near.front().value;
-  const auto distance = [middle](std::uint64_t at) {
-    return at > middle ? at - middle : middle - at;
-  };
-  for (const Mapping& mapping : map.mappings()) {
-    const std::uint64_t gap_end = mapping.range.start.value;
-    if (mapping.path != "[stack]" && gap_end > gap_begin) {
-      const auto room = room_below(gap_begin, gap_end, bytes, allowed);
-      if (room && (!best || distance(*room) < distance(*best))) best = room;
-    }
-    gap_begin = mapping.range.end().value;
-  }
-  return best ? std::optional(RemoteAddr{*best}) : std::nullopt;
+  return nearest_room(map, bytes, {{lowest}, highest - lowest}, middle);
 }
 
 }  // namespace heapattach::trace

@@ -21,7 +21,7 @@ Result<InTarget> InTarget::borrow(RemoteControl& control,
                  "there is no padding after its code for the instructions of a system call"}
         .advise(kAdvice);
   }
-  auto thread = choose_thread(control, target, map, stopped_threads(view), stubs, true);
+  auto thread = choose_thread({control, target, map, stubs}, stopped_threads(view));
   if (!thread) return std::move(thread).error().advise(kAdvice);
   return InTarget(control, *thread, view.deadline);
 }

@@ -260,8 +260,9 @@ class Installer {
       });
     };
     is_in_the_way_ = is_taken(plan_.code()) || is_taken(plan_.ring());
-    if (is_in_the_way_)
+    if (is_in_the_way_) {
       return impossible("the program has mapped memory where the recorder should be");
+    }
     InTarget target = HA_TRY(InTarget::borrow(control_, target_, map_, view));
     is_mapped_ = true;
     HA_TRY(map_blob(target, plan_, number_));
@@ -306,7 +307,7 @@ class Installer {
     for (int i = 0;; ++i) {
       is_in_the_way_ = false;
       HA_TRY(wait_until_unshared(sharers_));
-      const auto done = stop_for(&Installer::change_entries);
+      auto done = stop_for(&Installer::change_entries);
       if (done || !is_in_the_way_ || i == kTries) return done;
       std::this_thread::sleep_for(kBetweenTries);
     }

@@ -135,8 +135,9 @@ class Planner {
       const std::size_t number = entry->size_is_second ? std::size_t{kSecondHook}
                                  : entry->leads_on     ? --leading
                                                        : next++;
-      if (next > leading)
+      if (next > leading) {
         return impossible("the collector has more allocation functions than a trace can follow");
+      }
       if (entry->is_led && !entry->leads_on) plan_.head.led |= std::uint64_t{1} << number;
       HA_TRY(plan_jump(disassembler, *entry, number));
     }

@@ -97,13 +97,7 @@ class Removal {
   // None if it must wait; why_waits() says for what.
   Result<std::optional<Removed>> run() {
     map_ = HA_TRY(target_.maps());
-    Remains remains = find_mapped(map_, control_.memory());
-    const bool is_other = what_.code && remains.code.start.value != *what_.code;
-    if (is_other || what_.code == 0) remains = {};
-    // The program may have closed them and opened others meanwhile.
-    for (const int file : what_.files) {
-      if (is_ours(target_, file)) remains.files.push_back(file);
-    }
+    const Remains remains = find_what();
     if (!remains.is_any()) return std::optional(Removed{});
     if (view_.threads.empty()) return Error{ErrorKind::Gone, "all its threads have exited"};
     if (remains.code.bytes != 0 && !remains.head) {
@@ -112,21 +106,9 @@ class Removal {
           "another version of heapattach left a trace in it, which only that version can remove"};
     }
     tid_ = view_.threads.front().tid;
-    if (remains.head) {
-      HA_TRY(turn_off(*remains.head));
-      if (HA_TRY(is_reachable(*remains.head))) {
-        if (const auto other = sharers_.find()) {
-          why_waits_ =
-              fmt::format("process {} shares its memory and may run the recorder's code", *other);
-          return std::optional<Removed>();
-        }
-      }
-      HA_TRY(put_back(*remains.head));
-      if (!why_stays_.empty()) return std::optional(Removed{false, why_stays_, {}, {}});
-      if (!put_back_at_) put_back_at_ = Clock::now();
-      const bool is_early = Clock::now() < *put_back_at_ + kGrace;
-      if (is_early || HA_TRY(is_in_use(*remains.head))) return std::optional<Removed>();
-    }
+    const bool is_unused = !remains.head || HA_TRY(leave(*remains.head));
+    if (!why_stays_.empty()) return std::optional(Removed{false, why_stays_, {}, {}});
+    if (!is_unused) return std::optional<Removed>();
     const auto unmapped = unmap(remains);
     if (unmapped) return std::optional(Removed{});
     // All threads may be under a seccomp filter by now, which would kill them for our call.
@@ -137,6 +119,35 @@ class Removal {
   [[nodiscard]] const std::string& why_waits() const { return why_waits_; }
 
  private:
+  // What there is of what is to be removed.
+  [[nodiscard]] Remains find_what() const {
+    Remains remains = find_mapped(map_, control_.memory());
+    const bool is_other = what_.code && remains.code.start.value != *what_.code;
+    if (is_other || what_.code == 0) remains = {};
+    // The program may have closed them and opened others meanwhile.
+    for (const int file : what_.files) {
+      if (is_ours(target_, file)) remains.files.push_back(file);
+    }
+    return remains;
+  }
+
+  // Turns the recorder off and puts the entries back. Whether nothing can run its code any more; if
+  // not, it stays for good if there is a reason (why_stays_).
+  Result<bool> leave(const BlobHead& head) {
+    HA_TRY(turn_off(head));
+    const auto other = HA_TRY(is_reachable(head)) ? sharers_.find() : std::nullopt;
+    if (other) {
+      why_waits_ =
+          fmt::format("process {} shares its memory and may run the recorder's code", *other);
+      return false;
+    }
+    HA_TRY(put_back(head));
+    if (!why_stays_.empty()) return false;
+    if (!put_back_at_) put_back_at_ = Clock::now();
+    const bool is_early = Clock::now() < *put_back_at_ + kGrace;
+    return !is_early && !HA_TRY(is_in_use(head));
+  }
+
   Result<void> turn_off(const BlobHead& head) {
     const std::uint32_t off = 0;
     const RemoteAddr control{head.base + kBlobCodeBytes};
@@ -287,6 +298,59 @@ Remains find_remains(const Process& target, const MemoryMap& map, const MemoryRe
   return found;
 }
 
+namespace {
+
+// Tries to remove what a trace left behind until nothing runs its code any more.
+class Tries {
+ public:
+  Tries(const Process& target, RemoteControl& control, const RemovalOf& what)
+      : target_(target), control_(control), what_(what), sharers_(target) {}
+
+  // Nothing if it must be tried again, which it need not be after `until`.
+  Result<std::optional<Removed>> once(const FreezeOptions& options, Clock::time_point until) {
+    std::optional<Removed> removed;
+    static_cast<void>(sharers_.find());  // takes longer the first time
+    const auto frozen = while_frozen(target_, options, [&](const FrozenView& view) -> Result<void> {
+      Removal removal(target_, control_, view, what_, sharers_, put_back_at_);
+      removed = HA_TRY(removal.run());
+      why_ = removal.why_waits();
+      return {};
+    });
+    if (frozen) {
+      pause_ = std::max(pause_, frozen->pause);
+      stopped_ += frozen->pause;
+    } else if (frozen.error().kind == ErrorKind::Gone || !target_.is_alive()) {
+      return std::optional(Removed{});
+    }
+    if (!removed && Clock::now() >= until) {
+      if (!frozen) return frozen.error();
+      removed = Removed{false, why_, {}, {}};
+    }
+    if (!removed) return std::optional<Removed>();
+    removed->pause = pause_;
+    removed->stopped = stopped_;
+    return removed;
+  }
+
+  // Not before threads that were about to run the code have left it.
+  [[nodiscard]] Clock::time_point next(std::chrono::nanoseconds wait) const {
+    const auto at = Clock::now() + wait;
+    return put_back_at_ ? std::max(at, *put_back_at_ + kGrace) : at;
+  }
+
+ private:
+  const Process& target_;
+  RemoteControl& control_;
+  const RemovalOf& what_;
+  MemorySharers sharers_;
+  std::optional<Clock::time_point> put_back_at_;
+  std::string why_;
+  std::chrono::nanoseconds pause_{};
+  std::chrono::nanoseconds stopped_{};
+};
+
+}  // namespace
+
 Result<Removed> remove(const Process& target,
                        RemoteControl& control,
                        const Deadline& deadline,
@@ -295,41 +359,10 @@ Result<Removed> remove(const Process& target,
       .thread_deadline = 5s, .budget = 10s, .deadline = deadline, .for_cleaning = true};
   const auto until = end_of_patience(deadline);
   const NeededTime needed(kLeavePatience + 15s);
-  std::chrono::nanoseconds pause{};
-  std::chrono::nanoseconds stopped{};
-  std::string why;
-  MemorySharers sharers(target);
-  std::optional<Clock::time_point> put_back_at;
-  auto wait = kFirstWait;
-  for (;;) {
-    std::optional<Removed> removed;
-    static_cast<void>(sharers.find());  // takes longer the first time
-    const auto frozen = while_frozen(target, options, [&](const FrozenView& view) -> Result<void> {
-      Removal removal(target, control, view, what, sharers, put_back_at);
-      removed = HA_TRY(removal.run());
-      why = removal.why_waits();
-      return {};
-    });
-    if (frozen) {
-      pause = std::max(pause, frozen->pause);
-      stopped += frozen->pause;
-    }
-    if (!frozen && (frozen.error().kind == ErrorKind::Gone || !target.is_alive())) {
-      return Removed{};
-    }
-    if (!removed && Clock::now() >= until) {
-      if (!frozen) return frozen.error();
-      removed = Removed{false, why, {}, {}};
-    }
-    if (removed) {
-      removed->pause = pause;
-      removed->stopped = stopped;
-      return *std::move(removed);
-    }
-    auto next = Clock::now() + wait;
-    if (put_back_at) next = std::max(next, *put_back_at + kGrace);
-    std::this_thread::sleep_until(next);
-    wait = std::min(2 * wait, kLongestWait);
+  Tries tries(target, control, what);
+  for (auto wait = kFirstWait;; wait = std::min(2 * wait, kLongestWait)) {
+    if (auto removed = HA_TRY(tries.once(options, until))) return *std::move(removed);
+    std::this_thread::sleep_until(tries.next(wait));
   }
 }
 

@@ -75,29 +75,41 @@ std::uint64_t offset_of_number(std::span<const NumberedThread> threads) {
   return 0;
 }
 
+using StackForm = std::optional<Range>(std::uint64_t pointer,
+                                       std::uint64_t address,
+                                       std::uint64_t bytes);
+
+// glibc's stack includes the thread's structure at its end.
+std::optional<Range> stack_of_glibc(std::uint64_t pointer,
+                                    std::uint64_t begin,
+                                    std::uint64_t bytes) {
+  if (begin >= pointer || pointer - begin >= bytes) return std::nullopt;
+  if (begin + bytes - pointer > kMostAbove) return std::nullopt;
+  return Range{RemoteAddr{begin}, bytes};
+}
+
+std::optional<Range> stack_of_musl(std::uint64_t pointer, std::uint64_t end, std::uint64_t bytes) {
+  if (end > pointer || pointer - end > kMostBelow || end <= bytes) return std::nullopt;
+  return Range{RemoteAddr{end - bytes}, bytes};
+}
+
+// The first two words that describe a stack.
+std::optional<Range> find_stack(std::span<const std::byte> memory,
+                                std::uint64_t pointer,
+                                StackForm& fits) {
+  std::array<std::uint64_t, 2> words{};
+  for (std::size_t at = 0; at + sizeof words <= memory.size(); at += sizeof words[0]) {
+    std::memcpy(words.data(), memory.data() + at, sizeof words);
+    const auto [address, bytes] = words;
+    if (bytes < kLeastStack || bytes > kMostStack) continue;
+    if (const std::optional<Range> stack = fits(pointer, address, bytes)) return stack;
+  }
+  return std::nullopt;
+}
+
 std::optional<Range> stack_of_thread(std::span<const std::byte> memory, std::uint64_t pointer) {
-  const auto find = [&](const auto& fits) -> std::optional<Range> {
-    std::array<std::uint64_t, 2> words{};
-    for (std::size_t at = 0; at + sizeof words <= memory.size(); at += sizeof words[0]) {
-      std::memcpy(words.data(), memory.data() + at, sizeof words);
-      const auto [address, bytes] = words;
-      if (bytes < kLeastStack || bytes > kMostStack) continue;
-      if (const std::optional<Range> stack = fits(address, bytes)) return stack;
-    }
-    return std::nullopt;
-  };
-  // glibc's stack includes the thread's structure at its end.
-  const auto from_glibc = [&](std::uint64_t begin, std::uint64_t bytes) -> std::optional<Range> {
-    if (begin >= pointer || pointer - begin >= bytes) return std::nullopt;
-    if (begin + bytes - pointer > kMostAbove) return std::nullopt;
-    return Range{RemoteAddr{begin}, bytes};
-  };
-  const auto from_musl = [&](std::uint64_t end, std::uint64_t bytes) -> std::optional<Range> {
-    if (end > pointer || pointer - end > kMostBelow || end <= bytes) return std::nullopt;
-    return Range{RemoteAddr{end - bytes}, bytes};
-  };
-  const auto found = find(from_glibc);
-  return found ? found : find(from_musl);
+  const auto found = find_stack(memory, pointer, stack_of_glibc);
+  return found ? found : find_stack(memory, pointer, stack_of_musl);
 }
 
 // A stack may consist of adjacent mappings, if their flags differ.

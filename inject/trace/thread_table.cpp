@@ -43,16 +43,9 @@ class TableSearch {
       for (const ThreadRecordForm& form : forms_) {
         const std::uint64_t thread = record[form.id];
         if (!threads.contains(thread) || !fits(form, record, {words[i]})) continue;
-        for (const bool is_long : {false, true}) {
-          const std::uint64_t before = hash_of(thread, is_long);
-          if (before > i || i - before + kLists > words.size()) continue;
-          const auto lists = std::span(words).subspan(i - before, kLists);
-          if (!are_lists(lists, form, is_long)) continue;
-          return ThreadTable{.at = data.start + (i - before) * kWordBytes,
-                             .has_long_hash = is_long,
-                             .id_at = form.id * kWordBytes,
-                             .part_at = form.part * kWordBytes,
-                             .end_at = form.stack_end * kWordBytes};
+        if (auto table = table_around(words, i, thread, form)) {
+          table->at = data.start + table->at.value;
+          return table;
         }
       }
     }
@@ -60,6 +53,24 @@ class TableSearch {
   }
 
  private:
+  // The table whose word at index `i` references the thread's record; `at` is its offset.
+  [[nodiscard]] std::optional<ThreadTable> table_around(std::span<const std::uint64_t> words,
+                                                        std::size_t i,
+                                                        std::uint64_t thread,
+                                                        const ThreadRecordForm& form) const {
+    for (const bool is_long : {false, true}) {
+      const std::uint64_t before = hash_of(thread, is_long);
+      if (before > i || i - before + kLists > words.size()) continue;
+      if (!are_lists(words.subspan(i - before, kLists), form, is_long)) continue;
+      return ThreadTable{.at = RemoteAddr{(i - before) * kWordBytes},
+                         .has_long_hash = is_long,
+                         .id_at = form.id * kWordBytes,
+                         .part_at = form.part * kWordBytes,
+                         .end_at = form.stack_end * kWordBytes};
+    }
+    return std::nullopt;
+  }
+
   [[nodiscard]] bool is_data(std::uint64_t address) const {
     const Mapping* const mapping =
         address % kWordBytes == 0 && address != 0 ? map_.find({address}) : nullptr;

@@ -20,7 +20,7 @@ constexpr std::size_t kMostRows = 1'000'000;
 
 struct Row {
   virtual ~Row() = default;
-  virtual int page() const { return page_; }
+  [[nodiscard]] virtual int page() const { return page_; }
   explicit Row(int page) : page_(page) {}
 
  private:
@@ -33,8 +33,9 @@ using Rows = std::vector<Row*, gc_allocator<Row*>>;
 // The fault: the cursor is set back with each page.
 int fetch_page(int /*after*/, Rows& rows) {
   const int page = 1;
-  for (std::size_t i = 0; i < kRowsOfPage; ++i)
+  for (std::size_t i = 0; i < kRowsOfPage; ++i) {
     rows.push_back(new (GC_MALLOC(sizeof(Row))) Row(page));
+  }
   return page;
 }
 

@@ -115,7 +115,7 @@ class InProcess {
           continue;
         }
         const auto thread =
-            borrow_in_place(control_, process_, map_, *stopped, stubs, options_.request.rewind);
+            borrow_in_place({control_, process_, map_, stubs, options_.request.rewind}, *stopped);
         if (thread) return call_on(*thread, view);
         threads_.object(point.tid, thread.error().message());
       }

@@ -37,37 +37,39 @@ struct ShapeForm {
 
 struct Layout {
   struct {
-    std::uint16_t ractors, main_thread, objspace, waiting_descriptors;
+    std::uint16_t ractors = 0, main_thread = 0, objspace = 0, waiting_descriptors = 0;
   } vm;  // rb_vm_t
   struct {
-    std::uint16_t node, threads, thread_count, lock_owner;
+    std::uint16_t node = 0, threads = 0, thread_count = 0, lock_owner = 0;
   } ractor;  // rb_ractor_t
   struct {
-    std::uint16_t object, vm, context, native, tid, blocking, awaited_mutex, name;
+    std::uint16_t object = 0, vm = 0, context = 0, native = 0, tid = 0, blocking = 0,
+                  awaited_mutex = 0, name = 0;
   } thread;  // rb_thread_t; its list node comes first. If `native` is not 0, it references the
              // structure that has the tid
   struct {
-    std::uint16_t stack, stack_words, frame, fiber, thread;
+    std::uint16_t stack = 0, stack_words = 0, frame = 0, fiber = 0, thread = 0;
   } context;  // rb_execution_context_t
   struct {
-    std::uint16_t object, context, previous, status, bytes;
+    std::uint16_t object = 0, context = 0, previous = 0, status = 0, bytes = 0;
   } fiber;  // rb_fiber_t
   struct {
-    std::uint16_t pc, iseq, self, environment, bytes;
+    std::uint16_t pc = 0, iseq = 0, self = 0, environment = 0, bytes = 0;
   } frame;  // rb_control_frame_t
   struct {
-    std::uint16_t size, code, path, label, first_line, lines, line_count, line_index, bytes;
-    bool first_line_is_value;          // a Fixnum
+    std::uint16_t size = 0, code = 0, path = 0, label = 0, first_line = 0, lines = 0,
+                  line_count = 0, line_index = 0, bytes = 0;
+    bool first_line_is_value = false;  // a Fixnum
     bool has_label_of_parent = false;  // since 3.4: code of an eval, a rescue or an ensure
   } code;                              // struct rb_iseq_constant_body
   struct {
-    std::uint16_t definition, owner, original_id;  // original_id is in the definition
-  } method;                                        // rb_method_entry_t
+    std::uint16_t definition = 0, owner = 0, original_id = 0;  // original_id is in the definition
+  } method;                                                    // rb_method_entry_t
   // Offsets in a class or module. If those of its names are 0, the names are variables of the
   // class: in a table or, if `variables` is not 0, in the buffer that is referenced there, in the
   // order of the class's shape.
   struct {
-    std::uint16_t name, attached;
+    std::uint16_t name = 0, attached = 0;
     std::uint16_t variables = 0;
     std::uint16_t superclass = 16;
     std::uint8_t singleton = 0;  // the user flag of a singleton class
@@ -75,16 +77,17 @@ struct Layout {
   // rb_objspace_t. `flags` and `sorted_length` are 0 if they are not known. If `list_has_count`,
   // the list of pages begins with its length and capacity.
   struct {
-    std::uint16_t flags, sorted, pages, sorted_length, range;
+    std::uint16_t flags = 0, sorted = 0, pages = 0, sorted_length = 0, range = 0;
     bool list_has_count = false;
   } objspace;
   struct {
-    std::uint16_t slot_size, slots, flags, start, marks, bytes;
-  } page;                                   // struct heap_page
-  ShapeForm shape;                          // rb_shape_t; all 0 if there are no shapes
-  std::uint64_t page_bytes;                 // size and alignment of a page's memory
-  std::uint16_t line_bytes;                 // size of struct iseq_insn_info_entry
-  std::uint32_t last_operator, initialize;  // tLAST_OP_ID, and tInitialize, which all programs have
+    std::uint16_t slot_size = 0, slots = 0, flags = 0, start = 0, marks = 0, bytes = 0;
+  } page;                           // struct heap_page
+  ShapeForm shape;                  // rb_shape_t; all 0 if there are no shapes
+  std::uint64_t page_bytes = 0;     // size and alignment of a page's memory
+  std::uint16_t line_bytes = 0;     // size of struct iseq_insn_info_entry
+  std::uint32_t last_operator = 0;  // tLAST_OP_ID
+  std::uint32_t initialize = 0;     // tInitialize, which all programs have
   ValueForm values;
 };
 

@@ -102,7 +102,6 @@ bool is_literal(std::uint32_t word) {
 bool is_independent(std::uint32_t word) {
   switch (word >> 25U & 15U) {
     case 8:  // with a number; not adr (handled before), and of 1 001110 and 1 00111 only extr
-      return (word & 0x1f800000U) != 0x13800000U || (word & 0x7fa00000U) == 0x13800000U;
     case 9: return (word & 0x1f800000U) != 0x13800000U || (word & 0x7fa00000U) == 0x13800000U;
     case 4:
     case 6:
