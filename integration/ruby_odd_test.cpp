@@ -48,6 +48,8 @@ class OddRuby {
     }
   }
   ~OddRuby() { CHECK(harm_done_to(child_.pid()) == ""); }
+  OddRuby(const OddRuby&) = delete;
+  OddRuby& operator=(const OddRuby&) = delete;
 
   [[nodiscard]] std::string pid() const { return fmt::format("{}", child_.pid()); }
   [[nodiscard]] const std::string& word(const std::string& name) const { return truth_.at(name); }

@@ -126,8 +126,8 @@ References marked_by_ruby(const std::string& dump, std::set<std::string>& all) {
     std::string_view detail;
     const bool has_detail = record["struct"].get(detail) == simdjson::SUCCESS ||
                             record["imemo_type"].get(detail) == simdjson::SUCCESS;
-    if (type == "NONE" || (type == "DATA" && detail != "proc") || (has_detail && detail == "iseq"))
-      continue;
+    if (type == "NONE" || (type == "DATA" && detail != "proc")) continue;
+    if (has_detail && detail == "iseq") continue;
     auto& to = found[std::string(address)];
     simdjson::dom::array references;
     if (record["references"].get(references) == simdjson::SUCCESS) {

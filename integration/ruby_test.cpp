@@ -250,9 +250,10 @@ TEST_CASE("of a Ruby process with jemalloc, Ruby's heap is read, and malloc's is
   if (is_ruby_missing()) return;
   constexpr const char* kJemalloc = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2";
   if (::access(kJemalloc, R_OK) != 0) return print_skip("libjemalloc2 is not installed");
-  ChildProcess ruby({"/usr/bin/env", std::string("LD_PRELOAD=") + kJemalloc, kRuby, "-e",
-                     "class Session; end; ALL = Array.new(500) { Session.new };"
-                     "puts 'ready'; $stdout.flush; $stdin.gets"},
+  constexpr const char* kProgram =
+      "class Session; end; ALL = Array.new(500) { Session.new };"
+      "puts 'ready'; $stdout.flush; $stdin.gets";
+  ChildProcess ruby({"/usr/bin/env", std::string("LD_PRELOAD=") + kJemalloc, kRuby, "-e", kProgram},
                     {.capture_stderr = false});
   REQUIRE(ruby.read_line(60s) == "ready");
   const std::string pid = fmt::format("{}", ruby.pid());

@@ -42,10 +42,10 @@ TEST_CASE("the JSON of every report is as its schema says") {
   LiveTarget hung("hanging_default", {"locks"});
   LiveTarget both("both_heaps");
   const auto pid = [](const LiveTarget& target) { return fmt::format("{}", target.pid()); };
+  const std::string trace = CONSUMERS "/../data/trace.jsonl";
   const ToolRun run = run_in_shell(
       "\"$1\" \"$2/schemas.py\" \"$0\" \"$3/schema\" \"$4\" \"$5\" \"$6\" \"$7\" \"$8\"",
-      {kPython, CONSUMERS, kReport, pid(service), pid(hung), pid(both), kSaved,
-       CONSUMERS "/../data/trace.jsonl"});
+      {kPython, CONSUMERS, kReport, pid(service), pid(hung), pid(both), kSaved, trace});
   INFO(run.output << run.errors);
   CHECK(run.status == 0);
   CHECK(run.output == "validated=34\n");

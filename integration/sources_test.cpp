@@ -53,7 +53,7 @@ struct Sources {
   }
 
   // A report on the process itself.
-  ToolRun of_process(std::vector<std::string> report) const {
+  [[nodiscard]] ToolRun of_process(std::vector<std::string> report) const {
     report.push_back(pid);
     return run_tool(report);
   }
@@ -73,7 +73,7 @@ struct Sources {
       CHECK(run.output == live.output);
     }
   }
-  ToolRun of_dump(std::vector<std::string> report, const std::string& dump) const {
+  [[nodiscard]] ToolRun of_dump(std::vector<std::string> report, const std::string& dump) const {
     report.insert(report.end(), {"--type-info", target_path(kLeaking) + ".ids", dump});
     return run_tool(report);
   }

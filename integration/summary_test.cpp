@@ -30,7 +30,7 @@ std::int64_t resident_by_smaps(pid_t pid) {
 }
 
 // Reading a page makes it resident, and the reader of a pipe wakes up now and then.
-constexpr std::int64_t kTouched = 512 * 1024;
+constexpr std::int64_t kTouched = std::int64_t{512} << 10U;
 
 struct Summary {
   explicit Summary(const std::vector<std::string>& arguments) {
@@ -41,8 +41,8 @@ struct Summary {
     REQUIRE(run.status == 0);
     report = parser.parse(run.output);
   }
-  std::int64_t heap(std::string_view key) { return report["heap"][key]; }
-  simdjson::dom::object use(std::string_view name) {
+  [[nodiscard]] std::int64_t heap(std::string_view key) const { return report["heap"][key]; }
+  [[nodiscard]] simdjson::dom::object use(std::string_view name) const {
     for (const simdjson::dom::object row : simdjson::dom::array(report["memory"])) {
       if (std::string_view(row["use"]) == name) return row;
     }

@@ -48,8 +48,9 @@ TEST_CASE("an allocation of a Crystal program has the fiber that made it") {
   CHECK_FALSE(made.contains({"Second", "first"}));
   CHECK_FALSE(made.contains({"First", "main"}));
   CHECK_FALSE(made.contains({"Asked", "first"}));
-  if (trace.header.drops != 0)
+  if (trace.header.drops != 0) {
     return print_figure("samples were lost: exact counts were not compared");
+  }
   CHECK(made[{"First", "first"}] == static_cast<double>(first));
   CHECK(made[{"Second", "second"}] == static_cast<double>(second));
   CHECK(made[{"Asked", "main"}] == asked);

@@ -98,8 +98,8 @@ class Finder {
     }
     for (const ObjectIndex at : chain) {
       const std::uint64_t gathered = gathered_at(at);
-      if (gathered >= threshold_ && !lists.contains(types_[at]))
-        found_.push_back({at, gathered, 1});
+      const bool is_listed = lists.contains(types_[at]);
+      if (gathered >= threshold_ && !is_listed) found_.push_back({at, gathered, 1});
     }
   }
 

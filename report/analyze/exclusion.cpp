@@ -61,14 +61,11 @@ RemainingEdges::RemainingEdges(const snapshot::Snapshot& snapshot,
   first_edge_.push_back(0);
   for (ObjectIndex object = 0; object < all.size(); ++object) {
     for (const snapshot::Edge& edge : all.from(object)) {
-      if (is_excluded(object, edge.offset_words)) {
-        ++excluded_;
-      } else {
-        edges_.push_back(edge);
-      }
+      if (!is_excluded(object, edge.offset_words)) edges_.push_back(edge);
     }
     first_edge_.push_back(edges_.size());
   }
+  excluded_ = snapshot.edges.size() - edges_.size();
   for (std::size_t i = 0; i < exclusions.size(); ++i) {
     if (!is_used[i]) unused_.push_back(exclusions[i].type + ':' + exclusions[i].field);
   }

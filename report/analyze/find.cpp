@@ -53,17 +53,23 @@ Error no_object_error(const Snapshot& snapshot,
   return error;
 }
 
-// The classes and modules of Ruby are objects whose texts are their names.
+// Adds the object's name if it is a class or module of Ruby, whose text is its name.
+void add_ruby_class(const Snapshot& snapshot,
+                    const snapshot::ValuePiece& piece,
+                    ObjectIndex object,
+                    TypeNames& names) {
+  const std::string& type = snapshot.types[snapshot.objects[object].type].name;
+  if (type != "Class" && type != "Module") return;
+  for (const snapshot::Value& value : piece.of(object)) {
+    if (value.path == snapshot::Value::kOwn) names.add(std::string(piece.text_of(value)));
+  }
+}
+
 void add_ruby_classes(const Snapshot& snapshot, TypeNames& names) {
   if (snapshot.header.runtime != "ruby" || !snapshot.header.redacted.empty()) return;
   for (const snapshot::ValuePiece& piece : snapshot.values) {
     for (std::uint32_t i = 0; i + std::size_t{1} < piece.first_value.size(); ++i) {
-      const ObjectIndex object = piece.first_object + i;
-      const std::string& type = snapshot.types[snapshot.objects[object].type].name;
-      if (type != "Class" && type != "Module") continue;
-      for (const snapshot::Value& value : piece.of(object)) {
-        if (value.path == snapshot::Value::kOwn) names.add(std::string(piece.text_of(value)));
-      }
+      add_ruby_class(snapshot, piece, piece.first_object + i, names);
     }
   }
 }

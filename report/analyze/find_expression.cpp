@@ -96,8 +96,9 @@ class Parser {
     const bool is_text = made.value.kind == FindValue::Kind::Text;
     const bool is_ordered = made.op != FindOperator::Equal && made.op != FindOperator::NotEqual &&
                             made.op != FindOperator::Matches;
-    if (made.op == FindOperator::Matches && (!is_text || made.value.is_symbol))
+    if (made.op == FindOperator::Matches && (!is_text || made.value.is_symbol)) {
       return wrong("~ takes a glob in quotes");
+    }
     const bool is_number = made.value.kind == FindValue::Kind::Plain && made.value.text[0] != 't' &&
                            made.value.text[0] != 'f';
     if (is_ordered && !is_number) return wrong(fmt::format("{} takes a number", op->first));

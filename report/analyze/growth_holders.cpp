@@ -200,6 +200,13 @@ class HolderFinder {
       by_row[of].objects += 1;
       by_row[of].bytes += bytes;
     }
+    add_others(std::move(by_row), holder);
+    for (ObjectIndex i = 0; i < groups_.size(); ++i) {
+      if (is_covered[i] || groups_[i] == row) groups_[i] = none();
+    }
+  }
+
+  void add_others(std::vector<RetainedNew> by_row, GrowthHolder& holder) const {
     for (std::size_t of = 0; of < by_row.size(); ++of) {
       if (by_row[of].objects == 0) continue;
       by_row[of].type = difference_.rows[of].type;
@@ -208,9 +215,6 @@ class HolderFinder {
     std::stable_sort(holder.others.begin(), holder.others.end(),
                      [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
     holder.others.resize(std::min(holder.others.size(), kMostOthers));
-    for (ObjectIndex i = 0; i < groups_.size(); ++i) {
-      if (is_covered[i] || groups_[i] == row) groups_[i] = none();
-    }
   }
 
   [[nodiscard]] std::string name_of_row(ObjectIndex object) const {

@@ -17,7 +17,7 @@ namespace heapattach::snapshot {
 
 // The source of a copy.
 struct HeldSource {
-  const Process* process;  // the target, or a clone of it; null: a core file
+  const Process* process = nullptr;  // the target, or a clone of it; null: a core file
   const MemoryReader& memory;
   const std::vector<FrozenThread>& threads;        // of the target
   std::chrono::steady_clock::time_point deadline;  // when the copying must have ended

@@ -29,7 +29,8 @@ struct ValueForm {
 // The shape of an object: the names of its variables, each derived from the shape that it had
 // before. Offsets in bytes, and the sizes of numbers.
 struct ShapeForm {
-  std::uint16_t capacity, capacity_bytes, type, parent, index, index_bytes, bytes;
+  std::uint16_t capacity = 0, capacity_bytes = 0, type = 0, parent = 0, index = 0, index_bytes = 0,
+                bytes = 0;
   std::uint32_t number = ~std::uint32_t{0};  // the bits of a shape's number; others are flags
   std::uint32_t complex_flag = 0;            // the flag of a number: the variables are in a table
   std::uint8_t complex_type = 0xff;          // or the type for that
