@@ -57,8 +57,7 @@ std::string in_kilobytes(std::uint64_t bytes) {
 }
 
 std::vector<GroupMemory> groups_of(const Process& process) {
-  const auto ours =
-      control_groups("memory", kernel_text("/proc/self/cgroup"), kernel_text("/proc/self/mounts"));
+  const auto ours = own_control_groups("memory");
   std::vector<GroupMemory> found;
   for (const GroupDirectory& group : control_groups("memory", process)) {
     found.push_back(look_at(group));

@@ -52,4 +52,39 @@ fs::path unified_hierarchy() {
   return fs::exists(beside) ? beside : "/sys/fs/cgroup";
 }
 
+LimitedGroup::LimitedGroup(std::uint64_t bytes)
+    : first_("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+      second_(unified_hierarchy(), "memory.max") {
+  if (exists()) REQUIRE(limit(bytes));
+}
+
+bool LimitedGroup::exists() const {
+  if (first_.exists() || second_.exists()) return true;
+  print_skip("no control group for memory can be made");
+  return false;
+}
+
+bool LimitedGroup::limit(std::uint64_t bytes) const {
+  const std::string text = std::to_string(bytes);
+  if (first_.exists()) return first_.write("memory.limit_in_bytes", text);
+  static_cast<void>(second_.write("memory.swap.max", "0"));
+  return second_.write("memory.max", text);
+}
+
+bool LimitedGroup::take(pid_t pid) const {
+  return group().write("cgroup.procs", std::to_string(pid));
+}
+
+std::vector<std::string> LimitedGroup::command(const std::vector<std::string>& words) const {
+  return command_in(group(), words);
+}
+
+std::vector<std::string> command_in(const ControlGroup& group,
+                                    const std::vector<std::string>& words) {
+  std::vector<std::string> all{"/bin/bash", "-c", "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"",
+                               group.path()};
+  all.insert(all.end(), words.begin(), words.end());
+  return all;
+}
+
 }  // namespace heapattach

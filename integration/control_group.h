@@ -3,6 +3,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
+
+#include <sys/types.h>
 
 namespace heapattach {
 
@@ -27,5 +30,27 @@ class ControlGroup {
 
 // The root of the control groups of version 2.
 std::filesystem::path unified_hierarchy();
+
+// A control group with a limit on memory, whichever version this machine has.
+class LimitedGroup {
+ public:
+  explicit LimitedGroup(std::uint64_t bytes);
+
+  // Prints why, if there is none.
+  [[nodiscard]] bool exists() const;
+  [[nodiscard]] const ControlGroup& group() const { return first_.exists() ? first_ : second_; }
+  [[nodiscard]] bool limit(std::uint64_t bytes) const;
+  [[nodiscard]] bool take(pid_t pid) const;
+  // The command that runs another one in it.
+  [[nodiscard]] std::vector<std::string> command(const std::vector<std::string>& words) const;
+
+ private:
+  ControlGroup first_;
+  ControlGroup second_;
+};
+
+// The command that runs another one in the group.
+std::vector<std::string> command_in(const ControlGroup& group,
+                                    const std::vector<std::string>& words);
 
 }  // namespace heapattach

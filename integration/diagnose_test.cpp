@@ -205,16 +205,12 @@ TEST_CASE("a process whose memory is swapped out is unusual") {
 
 TEST_CASE("a control group that is nearly full is a fault") {
   if (skips_as_reading_takes_memory()) return;
-  const std::filesystem::path first = "/sys/fs/cgroup/memory";
-  const bool is_first = std::filesystem::exists(first);
-  const std::string limit = is_first ? "memory.limit_in_bytes" : "memory.max";
-  const ControlGroup group(is_first ? first : unified_hierarchy(), limit);
-  if (!group.exists()) return print_skip("no control group that limits memory");
-  REQUIRE(group.write(limit, std::to_string(64 << 20)));
+  const LimitedGroup group(64 << 20);
+  if (!group.exists()) return;
   {
     LiveTarget target("diagnosed", {"fill_group"});
     const std::string pid = std::to_string(target.pid());
-    REQUIRE(group.write("cgroup.procs", pid));
+    REQUIRE(group.take(target.pid()));
     CHECK(run_tool({"diagnose", "--fail-if", "found", pid}).status == 0);
     CHECK(target.ask("fill").at("filled") == 1);
     const ToolRun run = run_tool({"diagnose", "--fail-if", "found", pid});

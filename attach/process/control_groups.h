@@ -38,6 +38,11 @@ struct LimitedUse {
 
 [[nodiscard]] LimitedUse memory_use(const GroupDirectory& group);
 [[nodiscard]] LimitedUse task_use(const GroupDirectory& group);
+// The groups of this process.
+[[nodiscard]] std::vector<GroupDirectory> own_control_groups(std::string_view controller);
+// How much memory this process can still take: of what is available on the machine, and below the
+// limits of its groups. 0 if that is not known.
+[[nodiscard]] std::uint64_t memory_left();
 // The part of the memory in use that the kernel drops first: files that were not read lately.
 [[nodiscard]] std::uint64_t droppable_bytes(const GroupDirectory& group);
 

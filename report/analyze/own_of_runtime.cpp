@@ -89,20 +89,26 @@ bool OwnOfRuntime::has_only_own(const snapshot::Root& root, const RootPath& path
   bool are_internal = path.size() > 1 || is_internal(type_name(path.front().object));
   for (std::size_t i = 0; i < path.size(); ++i) {
     const ObjectIndex object = path[i].object;
-    if (!is_own_type(snapshot_.objects[object].type)) return false;
     const bool is_of_top = i > 0 && path[i - 1].object == *top_;
-    if (is_of_top) {
-      const std::string name = names_.name(*top_, path[i].by);
-      if (is_constant(name) && !is_of_ruby(name)) return false;
-    }
-    if (is_module(object) && object != *top_) {
-      const auto known = is_own_.find(object);
-      if (known == is_own_.end() || !known->second) return false;
-      is_within_module = true;
-    }
-    if (i + 1 < path.size() && !is_internal(type_name(object))) are_internal = false;
+    if (is_of_top && is_constant_of_program(path[i].by)) return false;
+    if (!is_own_type(snapshot_.objects[object].type) || !may_be_own_module(object)) return false;
+    is_within_module |= is_module(object) && object != *top_;
+    are_internal &= i + 1 == path.size() || is_internal(type_name(object));
   }
   return is_within_module || are_internal;
+}
+
+// Whether it is no module, or one of the runtime's own. Object contains everything.
+bool OwnOfRuntime::may_be_own_module(ObjectIndex object) const {
+  if (!is_module(object) || object == *top_) return true;
+  const auto known = is_own_.find(object);
+  return known != is_own_.end() && known->second;
+}
+
+// Whether a reference of Object's is a constant that the program has set.
+bool OwnOfRuntime::is_constant_of_program(std::uint32_t reference) const {
+  const std::string name = names_.name(*top_, reference);
+  return is_constant(name) && !is_of_ruby(name);
 }
 
 std::uint64_t OwnOfRuntime::most_bytes(std::uint64_t live_bytes) {

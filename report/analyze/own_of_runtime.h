@@ -28,6 +28,8 @@ class OwnOfRuntime {
  private:
   void name_modules_in(snapshot::ObjectIndex module, bool is_own);
   [[nodiscard]] bool is_module(snapshot::ObjectIndex object) const;
+  [[nodiscard]] bool may_be_own_module(snapshot::ObjectIndex object) const;
+  [[nodiscard]] bool is_constant_of_program(std::uint32_t reference) const;
   [[nodiscard]] const std::string& type_name(snapshot::ObjectIndex object) const {
     return snapshot_.types[snapshot_.objects[object].type].name;
   }

@@ -88,6 +88,21 @@ class SuspectFinder {
   }
 
   Suspects run() && {
+    add_places();
+    cover_below();
+    for (const bool of_code : {false, true}) {
+      for (std::size_t i = 0; i < kMostTypes && add_type(of_code); ++i) cover_below();
+    }
+    result_.untyped_bytes = untyped_bytes();
+    add_root_paths();
+    for (Suspect& suspect : result_.found) suspect.is_own_of_runtime = is_own(suspect);
+    nest();
+    add_words();
+    return std::move(result_);
+  }
+
+ private:
+  void add_places() {
     for (const TreeOrPlace& found : whole_trees(
              snapshot_, dominators_, types_,
              analyze::find_accumulations(dominators_, retained_, types_, result_.threshold))) {
@@ -104,14 +119,10 @@ class SuspectFinder {
       suspect.gathered = gathered;
       members_.push_back({place.object});
     }
-    cover_below();
-    for (const bool of_code : {false, true}) {
-      for (std::size_t i = 0; i < kMostTypes && add_type(of_code); ++i) cover_below();
-    }
-    result_.untyped_bytes = untyped_bytes();
-    add_root_paths();
-    for (Suspect& suspect : result_.found) suspect.is_own_of_runtime = is_own(suspect);
-    nest();
+  }
+
+  // What each one consists of, and its sentence.
+  void add_words() {
     for (std::size_t i = 0; i < members_.size(); ++i) {
       Suspect& suspect = result_.found[i];
       choose_named(suspect);
@@ -122,10 +133,8 @@ class SuspectFinder {
       if (suspect.within) suspect.part = part_of(result_.found[*suspect.within], suspect);
       suspect.sentence = sentence_of(suspect);
     }
-    return std::move(result_);
   }
 
- private:
   static std::uint64_t least_of(std::uint64_t bytes) {
     return std::max<std::uint64_t>(bytes / kShare, 1);
   }
@@ -315,13 +324,25 @@ class SuspectFinder {
            own_.has_only_own(snapshot_.roots[suspect.root], suspect.root_path);
   }
 
+  // The nearest suspect that retains this one.
+  [[nodiscard]] std::optional<std::size_t> retainer_of(
+      const Suspect& suspect, const std::unordered_map<ObjectIndex, std::size_t>& by_object) const {
+    ObjectIndex by = suspect.is_type ? kNone : dominators_.of[suspect.object];
+    for (; by != kNone; by = dominators_.of[by]) {
+      const auto found = by_object.find(by);
+      if (found != by_object.end()) return found->second;
+    }
+    return std::nullopt;
+  }
+
   // Puts suspects that another one retains after that one.
   void nest() {
     std::vector<Suspect>& found = result_.found;
     std::vector<std::size_t> largest_first(found.size());
     std::iota(largest_first.begin(), largest_first.end(), std::size_t{0});
-    std::vector<unsigned> ranks;
-    for (const Suspect& suspect : found) ranks.push_back(rank_of(suspect));
+    std::vector<unsigned> ranks(found.size());
+    std::transform(found.begin(), found.end(), ranks.begin(),
+                   [this](const Suspect& suspect) { return rank_of(suspect); });
     std::stable_sort(largest_first.begin(), largest_first.end(), [&](std::size_t a, std::size_t b) {
       if (ranks[a] != ranks[b]) return ranks[a] < ranks[b];
       return found[a].retained_bytes > found[b].retained_bytes;
@@ -334,13 +355,7 @@ class SuspectFinder {
     }
     std::vector<std::vector<std::size_t>> within(found.size() + 1);  // the last: in none
     for (const std::size_t i : largest_first) {
-      std::size_t around = found.size();
-      ObjectIndex by = found[i].is_type ? kNone : dominators_.of[found[i].object];
-      for (; by != kNone && around == found.size(); by = dominators_.of[by]) {
-        const auto other = by_object.find(by);
-        if (other != by_object.end()) around = other->second;
-      }
-      within[around].push_back(i);
+      within[retainer_of(found[i], by_object).value_or(found.size())].push_back(i);
     }
     std::vector<Suspect> nested;
     std::vector<std::vector<ObjectIndex>> members;

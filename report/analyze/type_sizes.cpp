@@ -44,7 +44,8 @@ class Flow {
   }
 
  private:
-  std::uint64_t arriving_at(Number number, std::span<const std::uint32_t> bit_of) const {
+  [[nodiscard]] std::uint64_t arriving_at(Number number,
+                                          std::span<const std::uint32_t> bit_of) const {
     const std::uint32_t bit = bit_of[types_[number]];
     std::uint64_t bits = bit < 64 ? std::uint64_t{1} << bit : 0;
     bits |= reached_by_[walk_.parent[number]];
@@ -188,8 +189,9 @@ std::vector<std::uint64_t> retained_by_rows(const Snapshot& snapshot,
 }
 
 std::uint64_t retained_by(const Snapshot& snapshot, const std::vector<bool>& is_chosen) {
-  std::vector<TypeIndex> groups;
-  for (const bool chosen : is_chosen) groups.push_back(chosen ? 0 : 1);
+  std::vector<TypeIndex> groups(is_chosen.size());
+  std::transform(is_chosen.begin(), is_chosen.end(), groups.begin(),
+                 [](bool chosen) { return chosen ? 0 : 1; });
   return retained_of_groups(Numbered(snapshot, groups), 2).front();
 }
 

@@ -132,8 +132,9 @@ class InProcess {
         std::chrono::ceil<std::chrono::milliseconds>(options_.request.deadline.at - Clock::now()) +
         kToComeBack);
     const bool lets_others_run = options_.place == CallPlace::Running;
-    if (lets_others_run)
+    if (lets_others_run) {
       release_others(control_, process_, view, thread.tid, options_.request.rewind);
+    }
     standing_.thread = thread.tid;
     standing_.return_address = thread.stub + Stub::function_return();
     InPlaceCall call;

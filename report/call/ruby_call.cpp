@@ -123,8 +123,9 @@ Result<std::vector<pid_t>> threads_in_order(const Process& process) {
     ranked.emplace_back(rank, tid);
   }
   std::sort(ranked.begin(), ranked.end());
-  std::vector<pid_t> threads;
-  for (const auto& [rank, tid] : ranked) threads.push_back(tid);
+  std::vector<pid_t> threads(ranked.size());
+  std::transform(ranked.begin(), ranked.end(), threads.begin(),
+                 [](const auto& one) { return one.second; });
   return threads;
 }
 
@@ -207,17 +208,20 @@ class Attempt {
     return std::optional<std::int32_t>();
   }
 
-  Result<bool> evaluate(CloneCalls& calls, bool has_lock, RubyAnswer& answer) {
+  // How the code ended in the copy.
+  struct Evaluated {
+    CallOutcome outcome;
+    bool has_waited = false;  // for Ruby's lock, which nobody in the copy releases
+    bool is_stuck = false;    // it wrote nothing for too long, and was killed
+  };
+
+  Result<Evaluated> call_code(CloneCalls& calls, bool has_lock, Clock::time_point begin) {
     ClonePipe pipe = HA_TRY(calls.open_pipe());
     const std::string code = code_(pipe.descriptor);
     HA_TRY(receiver_.begin());
-    std::optional<CallOutcome> outcome;
-    bool has_waited = false;
-    std::atomic<bool> is_stuck = false;
-    const auto begin = Clock::now();
     // The user's code writes only its result.
     const bool writes_all_along = !receiver_.takes_end;
-    const auto until = writes_all_along ? until_ : begin + patience();
+    std::atomic<bool> is_stuck = false;
     std::optional<PipeDrain::Stall> stall;
     if (writes_all_along) {
       stall = {patience(), [&] {
@@ -225,44 +229,51 @@ class Attempt {
                  ::kill(copy_.pid(), SIGKILL);
                }};
     }
-    {
-      PipeDrain drain(std::move(pipe.reading_end), receiver_.take, std::move(stall));
-      // The user's code may sleep, which looks the same.
-      std::optional<LockWatch> watch;
-      if (writes_all_along) watch.emplace(copy_);
-      std::vector<CallArgument> arguments;
-      if (!has_lock) arguments.emplace_back(ruby_.eval_string.value);
-      arguments.emplace_back(code);
-      auto called =
-          calls.call(has_lock ? ruby_.eval_string : ruby_.call_with_lock, arguments, until);
-      const auto drained = drain.finish();
-      written_ = drain.bytes();
-      if (!called || !drained) {
-        static_cast<void>(receiver_.end());
-        return called ? std::move(drained).error() : std::move(called).error();
-      }
-      outcome = std::move(*called);
-      has_waited = watch && watch->has_ended_it();
+    PipeDrain drain(std::move(pipe.reading_end), receiver_.take, std::move(stall));
+    // The user's code may sleep, which looks the same.
+    std::optional<LockWatch> watch;
+    if (writes_all_along) watch.emplace(copy_);
+    std::vector<CallArgument> arguments;
+    if (!has_lock) arguments.emplace_back(ruby_.eval_string.value);
+    arguments.emplace_back(code);
+    auto called = calls.call(has_lock ? ruby_.eval_string : ruby_.call_with_lock, arguments,
+                             writes_all_along ? until_ : begin + patience());
+    auto drained = drain.finish();
+    written_ = drain.bytes();
+    if (!called || !drained) {
+      static_cast<void>(receiver_.end());
+      return called ? std::move(drained).error() : std::move(called).error();
     }
+    return Evaluated{std::move(*called), watch && watch->has_ended_it(), is_stuck};
+  }
+
+  Result<bool> evaluate(CloneCalls& calls, bool has_lock, RubyAnswer& answer) {
+    const auto begin = Clock::now();
+    const auto [outcome, has_waited, is_stuck] = HA_TRY(call_code(calls, has_lock, begin));
     const bool is_whole = receiver_.end();
     answer.output = HA_TRY(calls.output(1, 0));
     answer.errors = HA_TRY(calls.output(2, 0));
     if (has_waited) return fail(kWaited);
-    if (outcome->end == End::Returned && is_whole) return true;
-    if (outcome->end != End::Returned && receiver_.takes_end && receiver_.takes_end(*outcome)) {
+    if (outcome.end == End::Returned && is_whole) return true;
+    if (outcome.end == End::Returned && !answer.errors.empty()) return raised(answer);
+    if (outcome.end != End::Returned && receiver_.takes_end && receiver_.takes_end(outcome)) {
       answer.has_ended_copy = true;
       return true;
     }
-    if (outcome->end == End::Returned && !answer.errors.empty()) {
-      const bool is_final = receiver_.is_final && receiver_.is_final(answer.errors);
-      answer.exceptions = is_final ? kMostExceptions : answer.exceptions + 1;
-      return fail(terminal_text(answer.errors.substr(0, answer.errors.find('\n'))));
-    }
-    if (is_stuck || outcome->end == End::TimedOut) {
-      unfinished_ = std::chrono::ceil<std::chrono::seconds>(Clock::now() - begin);
-      return fail(fmt::format("the copy did not finish in {} s", unfinished_.count()));
-    }
-    return fail(reason_of(*outcome));
+    return is_stuck || outcome.end == End::TimedOut ? is_unfinished(begin)
+                                                    : fail(reason_of(outcome));
+  }
+
+  bool is_unfinished(Clock::time_point begin) {
+    unfinished_ = std::chrono::ceil<std::chrono::seconds>(Clock::now() - begin);
+    return fail(fmt::format("the copy did not finish in {} s", unfinished_.count()));
+  }
+
+  // Notes the exception that was written to standard error.
+  bool raised(RubyAnswer& answer) {
+    const bool is_final = receiver_.is_final && receiver_.is_final(answer.errors);
+    answer.exceptions = is_final ? kMostExceptions : answer.exceptions + 1;
+    return fail(terminal_text(answer.errors.substr(0, answer.errors.find('\n'))));
   }
 
   const Process& copy_;
@@ -295,43 +306,57 @@ class Runs {
     const auto until = options_.request.deadline.at - kForEnd;
     auto pause = kBetween;
     do {
-      const auto threads = options_.thread ? std::vector<pid_t>{*options_.thread}
-                                           : HA_TRY(threads_in_order(process_));
-      has_other_threads_ = threads.size() > 1 || options_.thread;
-      for (const pid_t tid : threads) {
-        if (foreign_threads_.contains(tid)) continue;
-        if (HA_TRY(try_with(tid, until))) return std::move(answer_);
-        if (Clock::now() >= until) break;
-        if (is_hopeless()) return hopeless();
-        if (answer_.exceptions >= kMostExceptions) {
-          return Error{ErrorKind::Impossible,
-                       fmt::format("process {}: {}", options_.request.pid, reasons())};
-        }
-      }
-      ++rounds_;
+      if (HA_TRY(try_all(until))) return std::move(answer_);
       if (is_hopeless()) return hopeless();
-      if (stands_still()) {
-        if (unfinished_.count() > 0) return too_little_time();
-        return Error{ErrorKind::Impossible,
-                     fmt::format("no copy of process {} could run Ruby code, and none of the "
-                                 "process's threads moves: {}",
-                                 options_.request.pid, reasons())}
-            .advise("a longer --timeout");
-      }
+      if (stands_still()) return too_late(no_thread_moves());
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, kMostBetween);
       const auto checked = options_.request.deadline.check("running Ruby code");
-      const bool is_late = !checked && checked.error().kind == ErrorKind::Timeout;
-      if (is_late && unfinished_.count() > 0) break;
-      if (!checked) return checked.error();
+      if (!checked) return too_late(checked.error());
     } while (Clock::now() < until);
-    if (unfinished_.count() > 0) return too_little_time();
+    return too_late(none_in_time());
+  }
+
+ private:
+  // Whether one of the process's threads has answered.
+  Result<bool> try_all(Clock::time_point until) {
+    const auto threads =
+        options_.thread ? std::vector<pid_t>{*options_.thread} : HA_TRY(threads_in_order(process_));
+    has_other_threads_ = threads.size() > 1 || options_.thread;
+    for (const pid_t tid : threads) {
+      if (foreign_threads_.contains(tid)) continue;
+      if (HA_TRY(try_with(tid, until))) return true;
+      if (Clock::now() >= until) break;
+      if (is_hopeless()) return hopeless();
+      if (answer_.exceptions >= kMostExceptions) {
+        return Error{ErrorKind::Impossible,
+                     fmt::format("process {}: {}", options_.request.pid, reasons())};
+      }
+    }
+    ++rounds_;
+    return false;
+  }
+
+  // The error, or the better reason that a copy was still at work.
+  [[nodiscard]] Error too_late(Error error) const {
+    const bool is_interrupted = error.kind == ErrorKind::Interrupted;
+    return unfinished_.count() > 0 && !is_interrupted ? too_little_time() : std::move(error);
+  }
+
+  [[nodiscard]] Error none_in_time() const {
     return Error{ErrorKind::Timeout, fmt::format("no copy of process {} could run Ruby code: {}",
                                                  options_.request.pid, reasons())}
         .advise("a longer --timeout, or --thread TID with a thread that is running Ruby code");
   }
 
- private:
+  [[nodiscard]] Error no_thread_moves() const {
+    return Error{ErrorKind::Impossible,
+                 fmt::format("no copy of process {} could run Ruby code, and none of the "
+                             "process's threads moves: {}",
+                             options_.request.pid, reasons())}
+        .advise("a longer --timeout");
+  }
+
   // The first copy had at least half of the time; ten times what it had is certainly more.
   [[nodiscard]] Error too_little_time() const {
     const auto minutes = std::chrono::ceil<std::chrono::minutes>(10 * unfinished_);

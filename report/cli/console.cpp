@@ -149,8 +149,9 @@ void Console::step(std::string_view message) {
 void Console::progress(std::string_view what, std::uint64_t done, std::uint64_t all) {
   if (!settings_.is_terminal || settings_.quiet) return;
   const std::lock_guard lock(progress_mutex_);
-  if (progress_.what != what)
+  if (progress_.what != what) {
     progress_ = {std::string(what), 0, 0, std::chrono::steady_clock::now()};
+  }
   progress_.done = done;
   progress_.all = all;
   if (!drawing_.joinable()) drawing_ = thread_without_signals([this] { draw(); });

@@ -85,8 +85,9 @@ Result<void> refuse_when(const Options& options) {
 // The program is held where it exits, and does not come back from there.
 Result<void> refuse_at_exit(const Options& options) {
   if (!options.leaks.at_exit) return {};
-  if (options.leaks.confirm)
+  if (options.leaks.confirm) {
     return usage("--confirm does not work with --at-exit: the program has ended by then");
+  }
   if (options.hold == snapshot::Hold::Freeze) return {};
   return usage("--snapshot does not work with --at-exit: the program has ended by then");
 }
@@ -144,8 +145,9 @@ Result<void> refuse_redaction(const Options& options) {
       {"a dump of bytes", is_of_bytes},
   }};
   for (const auto& [what, is_given] : given) {
-    if (is_given)
+    if (is_given) {
       return usage(fmt::format("--redact full: {} would show what redaction must hide", what));
+    }
   }
   return {};
 }

@@ -123,8 +123,9 @@ std::string help_about(const ReportRow& row) {
     text += wrapped("Options:", fmt::format("--{}", fmt::join(own, ", --")), 10);
   }
   const auto formats = names_of(formats_of(row));
-  if (!formats.empty())
+  if (!formats.empty()) {
     text += wrapped("Formats:", fmt::format("{}", fmt::join(formats, ", ")), 10);
+  }
   text += "\n";
   for (const std::string_view example : row.examples) {
     text += fmt::format("  heapattach {}\n", example);

@@ -125,7 +125,7 @@ Result<void> make_capture_directory(std::string path) {
 
 void remove_surplus(const std::string& directory, std::size_t keep) {
   for (const std::string& file : surplus_files(files_in(directory), keep)) {
-    ::unlink((directory + "/" + file).c_str());
+    ::unlink(fmt::format("{}/{}", directory, file).c_str());
   }
 }
 
@@ -136,7 +136,9 @@ void make_room(const std::string& directory, std::uint64_t most_bytes) {
   for (const std::string& file : files_in(directory)) {
     const std::string name(capture_of(file));
     struct stat status {};
-    if (name.empty() || ::lstat((directory + "/" + file).c_str(), &status) != 0) continue;
+    if (name.empty() || ::lstat(fmt::format("{}/{}", directory, file).c_str(), &status) != 0) {
+      continue;
+    }
     captures.insert({std::string(time_of(name)), name});
     bytes[name] += static_cast<std::uint64_t>(status.st_size);
     all += static_cast<std::uint64_t>(status.st_size);

@@ -28,9 +28,7 @@ std::string roff(std::string_view text) {
   return is_request ? "\\&" + result : result;
 }
 
-}  // namespace
-
-std::string man_options() {
+std::string reports() {
   std::string text = ".SH REPORTS\n";
   for (const ReportRow& row : report_rows()) {
     if (row.name.empty()) continue;
@@ -40,7 +38,11 @@ std::string man_options() {
     text += roff(row.help) + ".\n";
     if (!row.more.empty()) text += roff(row.more) + "\n";
   }
-  text += ".SH OPTIONS\n";
+  return text;
+}
+
+std::string options() {
+  std::string text = ".SH OPTIONS\n";
   OptionGroup group = OptionGroup::Source;
   text += fmt::format(".SS {}\n", title_of(group));
   for (const OptionRow& row : option_rows()) {
@@ -50,11 +52,21 @@ std::string man_options() {
     text += fmt::format(".TP\n.B {}\n{}.\n", roff(option_synopsis(row)), roff(help));
     if (!row.man.empty()) text += roff(row.man) + "\n";
   }
-  text += ".SH EXIT STATUS\n";
+  return text;
+}
+
+std::string exit_statuses() {
+  std::string text = ".SH EXIT STATUS\n";
   for (const StatusText& row : kStatusTexts) {
     text += fmt::format(".TP\n.B {}\n{}\n", static_cast<int>(row.status), roff(row.text));
   }
   return text;
+}
+
+}  // namespace
+
+std::string man_options() {
+  return reports() + options() + exit_statuses();
 }
 
 }  // namespace heapattach

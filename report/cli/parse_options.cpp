@@ -284,6 +284,18 @@ struct Asked {
   std::string_view topic;
 };
 
+bool asks_for_json(std::string_view before, std::string_view word) {
+  if (word == "json") return before == "-f" || before == "--format";
+  return word == "--json" || word == "-fjson" || word == "--format=json";
+}
+
+// The report that the word names, or "all"; else empty.
+std::string_view topic_of(std::string_view word) {
+  const std::string_view name = word.substr(word.starts_with("--") ? 2 : 0);
+  const bool is_topic = name == "all" ? word == name : find_report(name) != nullptr;
+  return is_topic ? name : "";
+}
+
 Asked what_is_asked(std::span<const char* const> arguments) {
   Asked asked;
   if (!arguments.empty() && std::string_view(arguments.front()) == "help") {
@@ -292,14 +304,11 @@ Asked what_is_asked(std::span<const char* const> arguments) {
   std::string_view before;
   for (const std::string_view word : arguments) {
     if (word == "--") break;
-    asked.json |= word == "--json" || word == "-fjson" || word == "--format=json";
-    asked.json |= word == "json" && (before == "-f" || before == "--format");
+    asked.json |= asks_for_json(before, word);
     before = word;
     asked.version |= word == "--version" || word == "-V";
     asked.help |= word == "--help" || word == "-h";
-    const std::string_view name = word.substr(word.starts_with("--") ? 2 : 0);
-    const bool is_topic = name == "all" ? word == name : find_report(name) != nullptr;
-    if (is_topic && asked.topic.empty()) asked.topic = name;
+    if (asked.topic.empty()) asked.topic = topic_of(word);
   }
   return asked;
 }

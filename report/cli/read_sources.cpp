@@ -134,26 +134,34 @@ Error no_source(std::string_view report, const Options& options) {
       "heapattach {}{}{} {}", row.name, row.argument.empty() ? "" : " ", row.argument, row.source));
 }
 
-}  // namespace
-
-Result<void> read_sources(Draft& draft, std::string_view report_name) {
+// The sources in the order in which they are reported. `--sizes 0x7f12a0 4711` begins with an
+// object; a file of such a name is ./0x7f12a0.
+std::vector<std::string> all_sources(Draft& draft) {
   Options& options = draft.options;
-  if (row_of(options.report).source.empty()) return refuse_sources(draft);
-  if (!draft.command.empty()) return read_command(draft);
-  if (options.leaks.at_exit)
-    return usage("--at-exit needs a program").advise("--at-exit -- COMMAND");
-  HA_TRY(refuse_two_ways(draft));
-  if (options.report == Report::Diff) return read_compared(draft);
-  if (options.report == Report::Merge) return read_merged(draft);
   std::vector<std::string> sources = draft.sources;
   sources.insert(sources.end(), draft.pids.begin(), draft.pids.end());
-  // `--sizes 0x7f12a0 4711`; a file of such a name is ./0x7f12a0.
   if (options.report == Report::Sizes && !sources.empty() && sources.front().starts_with("0x")) {
     options.report = Report::ObjectSizes;
     options.explain.what = sources.front();
     sources.erase(sources.begin());
   }
   sources.insert(sources.end(), draft.trees.begin(), draft.trees.end());
+  return sources;
+}
+
+}  // namespace
+
+Result<void> read_sources(Draft& draft, std::string_view report_name) {
+  Options& options = draft.options;
+  if (row_of(options.report).source.empty()) return refuse_sources(draft);
+  if (!draft.command.empty()) return read_command(draft);
+  if (options.leaks.at_exit) {
+    return usage("--at-exit needs a program").advise("--at-exit -- COMMAND");
+  }
+  HA_TRY(refuse_two_ways(draft));
+  if (options.report == Report::Diff) return read_compared(draft);
+  if (options.report == Report::Merge) return read_merged(draft);
+  const std::vector<std::string> sources = all_sources(draft);
   if (sources.empty() && options.name.empty()) return no_source(report_name, options);
   const bool may_be_file = sources.size() == 1 && draft.pids.empty() && draft.trees.empty();
   for (const std::string& text : sources) {

@@ -27,8 +27,9 @@ Result<std::chrono::milliseconds> read_time(std::string_view text, double unit_m
   double value = 0;
   const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = failure == std::errc{} && rest == text.data() + text.size();
-  if (!is_number || !(value > 0) || value * unit_ms > kMostMs)
+  if (!is_number || !(value > 0) || value * unit_ms > kMostMs) {
     return usage("not a time, such as 500ms, 10s or 5m");
+  }
   return std::chrono::milliseconds(
       std::max<std::int64_t>(1, static_cast<std::int64_t>(value * unit_ms)));
 }
@@ -124,9 +125,8 @@ Result<std::size_t> read_value_bytes(const std::string& value) {
 }
 
 Result<bool> read_redact(const std::string& value) {
-  if (value != "full")
-    return usage("the only value is full; without --values, no values are shown");
-  return true;
+  if (value == "full") return true;
+  return usage("the only value is full; without --values, no values are shown");
 }
 
 Result<std::chrono::milliseconds> read_max_pause(const std::string& value) {
@@ -135,8 +135,8 @@ Result<std::chrono::milliseconds> read_max_pause(const std::string& value) {
   // A fraction of a millisecond would be rounded up, and the pause be longer than allowed.
   double given = 0;
   std::from_chars(value.data(), value.data() + value.size(), given);
-  if (given < 1 && limit <= std::chrono::milliseconds(1))
-    return usage("the shortest limit is 1 millisecond");
+  const bool is_too_short = given < 1 && limit <= std::chrono::milliseconds(1);
+  if (is_too_short) return usage("the shortest limit is 1 millisecond");
   return limit;
 }
 

@@ -315,8 +315,9 @@ std::vector<const Format*> formats_of(const ReportRow& row) {
 }
 
 std::vector<std::string_view> names_of(const std::vector<const Format*>& formats) {
-  std::vector<std::string_view> names;
-  for (const Format* const format : formats) names.push_back(format->name);
+  std::vector<std::string_view> names(formats.size());
+  std::transform(formats.begin(), formats.end(), names.begin(),
+                 [](const Format* format) { return format->name; });
   return names;
 }
 

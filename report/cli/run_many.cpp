@@ -28,8 +28,8 @@ bool name_process(const Options& options, pid_t pid, bool is_first) {
   if (!output) return false;
   OutputFile sink(std::move(output).value(), Deadline{});
   std::string name;
-  if (const auto one = listed_process(pid); one && !options.redact)
-    name = " " + terminal_text(one->name);
+  const auto one = listed_process(pid);
+  if (one && !options.redact) name = " " + terminal_text(one->name);
   static_cast<void>(sink.write(fmt::format("{}process {}{}\n", is_first ? "" : "\n", pid, name)));
   return true;
 }
@@ -137,10 +137,8 @@ ExitStatus run_many(const Options& options,
   for (const pid_t pid : pids) {
     const Options one = options_for(options, pid, pids.size(), reports);
     const std::size_t gathered = reports.size();
-    if (pids.size() > 1) {
-      const bool is_named = name_process(options, pid, statuses.empty());
-      if (!is_named) console.say(fmt::format("process {}:", pid));
-    }
+    const bool is_named = pids.size() == 1 || name_process(options, pid, statuses.empty());
+    if (!is_named) console.say(fmt::format("process {}:", pid));
     statuses.push_back(run(one));
     if (reports.size() == gathered) reports.push_back(without_report(one, statuses.back()));
     is_cut_short = interrupted_by().has_value() || statuses.back() == ExitStatus::Output;
@@ -151,10 +149,9 @@ ExitStatus run_many(const Options& options,
     one.pid = pids[i];
     reports.push_back(without_report(one, statuses.back()));
   }
-  if (is_joined) {
-    const auto failed = write_joined(options, reports, std::move(*output), console);
-    if (failed) return *failed;
-  }
+  const auto failed =
+      is_joined ? write_joined(options, reports, std::move(*output), console) : std::nullopt;
+  if (failed) return *failed;
   return is_cut_short ? statuses.back() : status_of_all(options, statuses);
 }
 

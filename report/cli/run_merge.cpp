@@ -134,13 +134,14 @@ Result<Answer> run_merge(Job& job) {
   Gate gate(job.options, job.console);
   analyze::Merge merge;
   HA_TRY(add_all(job, gate, merge));
+  const auto read = merge.read();
   const analyze::MergedTable table = std::move(merge).finish(gate.rows());
   Answer answer;
   answer.text = job.options.format->merged(table, style_of(job.options));
   if (!table.is_complete()) answer.status = ExitStatus::Partial;
   gate.judge([](const FailIf&) { return std::int64_t{0}; }, answer);
-  answer.summary = [count = merge.read(), all = table.snapshots.size()] {
-    return fmt::format("{} of {} snapshots read", count, all);
+  answer.summary = [read, all = table.snapshots.size()] {
+    return fmt::format("{} of {} snapshots read", read, all);
   };
   return answer;
 }

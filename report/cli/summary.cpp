@@ -46,8 +46,8 @@ std::string summary_line(const snapshot::CountTable& table,
   if (table.heap_bytes) line += fmt::format(" of {} heap", human_bytes(*table.heap_bytes));
   const std::size_t threads = snapshot.threads.size();
   if (threads != 0) line += fmt::format(", {}", counted(threads, "thread"));
-  if (const auto pause = snapshot.header.pause_ms)
-    line += fmt::format(", paused {:.1f} ms", *pause);
+  const auto pause = snapshot.header.pause_ms;
+  if (pause) line += fmt::format(", paused {:.1f} ms", *pause);
   line += fmt::format(", {:.2f} s in all", std::chrono::duration<double>(in_all).count());
   if (const auto& marked = snapshot.header.marked_conservatively) {
     line += fmt::format("; {} ({}) marked conservatively", counted(marked->objects, "object"),

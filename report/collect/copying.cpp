@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "attach/process/control_groups.h"
 #include "report/collect/private_memory.h"
 #include "report/collect/see_memory.h"
 #include "report/parallel.h"
@@ -14,13 +15,12 @@ namespace {
 
 // The bytes of a heap to keep in memory while it is read through a window. Scanned objects are
 // accessed in random order, and the rest, such as texts, in address order. A list that leads all
-// over a window's heap takes a fault for each of its objects, so what is scanned of a small heap is
-// kept whole.
+// over a window's heap takes a fault for each of its objects, so what is scanned is kept whole if
+// there is enough memory.
 std::size_t window_bytes(const heap::BlockIndex& index, std::uint64_t in_use) {
   constexpr std::uint64_t kLeast = 16U << 20;
   constexpr std::uint64_t kPerObject = 4;
   constexpr std::uint64_t kShareOfScanned = 10;
-  constexpr std::uint64_t kKeptWhole = 192U << 20;
   std::uint64_t objects = 0;
   std::uint64_t scanned = 0;
   for (const heap::Block& block : index.blocks) {
@@ -28,11 +28,15 @@ std::size_t window_bytes(const heap::BlockIndex& index, std::uint64_t in_use) {
     if (!block.is_atomic()) scanned += block.objects * block.object_bytes;
   }
   scanned = std::min(scanned, in_use);
-  return kLeast +
-         std::max(objects * kPerObject + scanned / kShareOfScanned, std::min(scanned, kKeptWhole));
+  return kLeast + std::max(objects * kPerObject + scanned / kShareOfScanned,
+                           std::min(scanned, memory_for_copy()));
 }
 
 }  // namespace
+
+std::uint64_t memory_for_copy() {
+  return memory_left() / 2;
+}
 
 Copying::Copying(const Target& target,
                  CopySource source,

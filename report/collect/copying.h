@@ -10,6 +10,10 @@
 
 namespace heapattach::snapshot {
 
+// How much memory a copy of a clone's heap may take, which could be read where it is instead: half
+// of what is left.
+[[nodiscard]] std::uint64_t memory_for_copy();
+
 // The source of a copy of the heap: the target, or a clone of it.
 struct CopySource {
   const Process* process;  // null for a core file, which is loaded into the target

@@ -94,6 +94,20 @@ FrameFinder::Found FrameFinder::found(const OneStack& stack,
   return result;
 }
 
+// The innermost variable of the frame that is in memory there, or null.
+const types::Variable* FrameFinder::variable_at(const OneStack& stack,
+                                                std::uint32_t frame,
+                                                RemoteAddr at) {
+  const auto [first, last] = std::equal_range(
+      stack.in_memory.begin(), stack.in_memory.end(), InMemory{frame, {}, 0, nullptr},
+      [](const InMemory& a, const InMemory& b) { return a.frame < b.frame; });
+  const types::Variable* innermost = nullptr;
+  for (auto one = first; one != last && one->start <= at; ++one) {
+    if (at.value - one->start.value < one->bytes) innermost = one->variable;
+  }
+  return innermost;
+}
+
 std::optional<FrameFinder::Found> FrameFinder::at(pid_t thread,
                                                   std::uint64_t fiber,
                                                   RemoteAddr at,
@@ -105,14 +119,8 @@ std::optional<FrameFinder::Found> FrameFinder::at(pid_t thread,
   if (!frame) return {};
   // Arguments on the stack are in the caller's frame.
   for (const std::uint32_t of : {*frame, *frame == 0 ? *frame : *frame - 1}) {
-    const auto [first, last] = std::equal_range(
-        stack.in_memory.begin(), stack.in_memory.end(), InMemory{of, {}, 0, nullptr},
-        [](const InMemory& a, const InMemory& b) { return a.frame < b.frame; });
-    const InMemory* innermost = nullptr;
-    for (auto one = first; one != last && one->start <= at; ++one) {
-      if (at.value - one->start.value < one->bytes) innermost = &*one;
-    }
-    if (innermost != nullptr) return found(stack, of, innermost->variable);
+    const types::Variable* const variable = variable_at(stack, of, at);
+    if (variable != nullptr) return found(stack, of, variable);
   }
   const auto value = std::lower_bound(
       stack.in_register.begin(), stack.in_register.end(), std::pair(word, *frame),

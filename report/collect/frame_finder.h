@@ -60,6 +60,9 @@ class FrameFinder {
     std::vector<InRegister> in_register;  // by word and frame
   };
 
+  [[nodiscard]] static const types::Variable* variable_at(const OneStack& stack,
+                                                          std::uint32_t frame,
+                                                          RemoteAddr at);
   [[nodiscard]] static std::optional<std::uint32_t> frame_around(const OneStack& stack,
                                                                  RemoteAddr at);
   [[nodiscard]] Found found(const OneStack& stack,

@@ -27,6 +27,12 @@ std::uint64_t total_bytes(std::span<const heap::RootRange> roots) {
   return sum;
 }
 
+// The heap's size, less what is free in it.
+std::uint64_t used_bytes(const heap::Counters& now) {
+  const std::uint64_t heap = now.heap_bytes.value_or(0);
+  return heap - std::min(heap, now.free_bytes.value_or(0));
+}
+
 // Reserves room for everything that will be copied. Address space costs nothing, so it is generous;
 // only memory that is certain to be used is touched beforehand.
 Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
@@ -45,17 +51,19 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   if (target.has_by_hand()) {
     return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, target.process ? most : 0);
   }
-  const std::uint64_t heap = now.heap_bytes.value_or(0);
-  const std::uint64_t copied =
-      is_heap_copied ? heap - std::min(heap, now.free_bytes.value_or(0)) : 0;
+  const std::uint64_t copied = is_heap_copied ? used_bytes(now) : 0;
   const std::uint64_t likely =
       std::min(most, copied + total_bytes(target.heaps.front()->static_roots()));
   return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, likely);
 }
 
-// Counting needs each object's contents only once, in the order in which the objects are found.
+// Whether the heap is not copied, but read from the clone where it is. Counting needs each object's
+// contents only once. But it needs them in the order in which the objects are found, which may be
+// all over the heap, so a heap for which there is enough memory is copied.
 bool is_read_in_passing(const Target& target, Hold hold, const TakeOptions& options) {
-  return hold == Hold::Clone && !target.has_by_hand() && !options.with_edges && !options.texts_only;
+  const bool may_be =
+      hold == Hold::Clone && !target.has_by_hand() && !options.with_edges && !options.texts_only;
+  return may_be && used_bytes(target.heaps.front()->counters(target.memory)) > memory_for_copy();
 }
 
 // The longest pause ends before the time for the whole run does.
@@ -158,10 +166,8 @@ class Attempt {
 Hold decide(const Target& target, const TakeOptions& options) {
   if (options.hold != Hold::Auto || target.core || options.held != nullptr) return options.hold;
   const heap::Counters now = target.heaps.front()->counters(target.memory);
-  const std::uint64_t heap = now.heap_bytes.value_or(0);
-  const std::uint64_t used = target.has_by_hand()
-                                 ? resident_bytes(target).value_or(0)
-                                 : heap - std::min(heap, now.free_bytes.value_or(0));
+  const std::uint64_t used =
+      target.has_by_hand() ? resident_bytes(target).value_or(0) : used_bytes(now);
   const PauseEstimate estimate =
       estimate_pause(*target.process, used, options.request.longest_pause());
   const Hold hold = choose_hold(estimate, options.request.max_pause);

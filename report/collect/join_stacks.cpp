@@ -55,18 +55,23 @@ StackKey key_of(const unwind::StackRecord& record) {
   return key;
 }
 
+Stack stack_of(const unwind::StackRecord& record, Places& places) {
+  Stack stack;
+  for (const unwind::FrameRecord& frame : record.frames) {
+    stack.frames.push_back({.place = places.at(frame.pc), .found_by = frame.found_by});
+  }
+  stack.left_out = record.left_out;
+  stack.left_out_behind = record.left_out_behind;
+  stack.end = record.end;
+  return stack;
+}
+
 }  // namespace
 
 void join_stacks(const unwind::Stacks& stacks, const Modules& modules, Snapshot& snapshot) {
   Places places(stacks, modules, snapshot.places);
   const auto add = [&](const unwind::StackRecord& record) {
-    Stack& stack = snapshot.stacks.emplace_back();
-    for (const unwind::FrameRecord& frame : record.frames) {
-      stack.frames.push_back({.place = places.at(frame.pc), .found_by = frame.found_by});
-    }
-    stack.left_out = record.left_out;
-    stack.left_out_behind = record.left_out_behind;
-    stack.end = record.end;
+    snapshot.stacks.push_back(stack_of(record, places));
     return static_cast<std::uint32_t>(snapshot.stacks.size() - 1);
   };
   std::unordered_map<pid_t, Thread*> threads;
@@ -76,11 +81,9 @@ void join_stacks(const unwind::Stacks& stacks, const Modules& modules, Snapshot&
   std::map<StackKey, std::uint32_t> known;  // records of fibers' stacks
   for (const unwind::StackRecord& record : stacks.stacks) {
     if (record.frames.empty()) continue;
-    if (record.thread != 0) {
-      const auto thread = threads.find(record.thread);
-      if (thread != threads.end()) thread->second->stack = add(record);
-      continue;
-    }
+    const auto thread = record.thread == 0 ? threads.end() : threads.find(record.thread);
+    if (thread != threads.end()) thread->second->stack = add(record);
+    if (record.thread != 0) continue;
     const auto fiber = fibers.find(record.fiber);
     if (fiber == fibers.end()) continue;
     const auto [at, is_new] = known.try_emplace(key_of(record), 0);

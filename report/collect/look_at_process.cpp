@@ -33,9 +33,9 @@ std::string runtime_of(const Opened& opened) {
 void add_heaps(Opened& opened, const Deadline& deadline, ReadableProcess& process) {
   for (const heap::Kind* const kind : heap_kinds()) {
     if (kind->find == nullptr) continue;
-    if (opened.find_heap(
-            *kind, [](std::string_view) {}, deadline))
-      process.heaps.push_back(kind);
+    const auto found = opened.find_heap(
+        *kind, [](std::string_view) {}, deadline);
+    if (found) process.heaps.push_back(kind);
   }
 }
 

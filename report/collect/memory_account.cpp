@@ -109,23 +109,33 @@ class Accounting {
     share.mapped_bytes += mapped;
   }
 
-  // Counts the pages of a mapping with blocks of the heap, and keeps the kernel's sum for the
-  // mapping. If the sum has fewer pages than are present, some are the zero page: the pages that
-  // are certainly the process's own are then counted first.
-  void split(const SeenMapping& one, MemoryUse rest) {
-    constexpr std::size_t kRest = 3;
+  // The parts of a mapping with blocks of the heap: in use, free, malloc's, and the rest.
+  static constexpr std::size_t kRest = 3;
+
+  [[nodiscard]] std::size_t part_at(RemoteAddr at) const {
+    if (covers(seen_.used, at)) return 0;
+    if (covers(seen_.free, at)) return 1;
+    return covers(seen_.malloc, at) ? 2 : kRest;
+  }
+
+  [[nodiscard]] std::array<PageCount, kRest + 1> pages_by_use(const SeenMapping& one) const {
     std::array<PageCount, kRest + 1> counts;
     RemoteAddr at = one.mapping.mapping.range.start;
     for (const PageState& page : one.pages) {
-      PageCount& count = counts[covers(seen_.used, at)     ? 0
-                                : covers(seen_.free, at)   ? 1
-                                : covers(seen_.malloc, at) ? 2
-                                                           : kRest];
+      PageCount& count = counts[part_at(at)];
       count.pages += 1;
       count.own += page.is_own ? 1 : 0;
       count.shared += page.is_present && !page.is_own ? 1 : 0;
       at = at + page_bytes();
     }
+    return counts;
+  }
+
+  // Counts the pages of a mapping with blocks of the heap, and keeps the kernel's sum for the
+  // mapping. If the sum has fewer pages than are present, some are the zero page: the pages that
+  // are certainly the process's own are then counted first.
+  void split(const SeenMapping& one, MemoryUse rest) {
+    const std::array<PageCount, kRest + 1> counts = pages_by_use(one);
     const std::array<MemoryUse, kRest> uses{MemoryUse::BlocksInUse, MemoryUse::FreeBlocks,
                                             MemoryUse::Malloc};
     std::uint64_t left = one.mapping.resident_bytes / page_bytes();
