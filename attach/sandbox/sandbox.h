@@ -51,7 +51,7 @@ struct SandboxResult {
 // (allocator, libraries) after the fork. `work` must not rely on destructors: the child ends with
 // _exit.
 Result<SandboxResult> run_sandboxed(const std::function<void(SandboxOutput&)>& work,
-                                    const SandboxLimits& limits);
+                                    const SandboxLimits& wanted);
 
 // Whether this process is such a worker, or has given up its rights in another way (confined.h). If
 // so, it parses input itself instead of forking a worker.

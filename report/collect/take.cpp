@@ -112,7 +112,8 @@ heap::ObjectSet find_listed(const TracedHeap& traced,
   if (are_collected(snapshot.heaps) && !options.with_unreachable) return live;
   heap::ObjectSet in_use = objects_in_use(*traced.heap, traced.found);
   join_leaked(*traced.heap, in_use, live, snapshot);
-  return options.with_unreachable ? std::move(in_use) : live;
+  if (options.with_unreachable) return in_use;
+  return live;
 }
 
 // Lists the objects, or counts those that are alike, and adds the values that are wanted.

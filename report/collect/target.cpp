@@ -63,6 +63,13 @@ struct MissingHeap {
   Error error;
 };
 
+// Why there are not two heaps.
+Error without(MissingHeap missing, const HeapFound& heap) {
+  const bool has_collected = !heap.heaps.empty() && heap.collected() != nullptr;
+  if (has_collected) return std::move(missing.error);
+  return std::move(missing.error).advise("--heap malloc, if it uses malloc alone");
+}
+
 Result<HeapFound> find_heaps(const TakeOptions& options, Opened& target) {
   const std::function<void(std::string_view)> note = [&](std::string_view text) {
     options.request.note(text);
@@ -88,11 +95,7 @@ Result<HeapFound> find_heaps(const TakeOptions& options, Opened& target) {
     const bool is_next = missing && missing->key != kind->key;
     if (!is_next) missing = MissingHeap{kind->key, std::move(found).error()};
   }
-  if (options.heap.all && heap.heaps.size() < 2) {
-    const bool has_collected = !heap.heaps.empty() && heap.collected() != nullptr;
-    if (has_collected) return std::move(missing->error);
-    return std::move(missing->error).advise("--heap malloc, if it uses malloc alone");
-  }
+  if (options.heap.all && heap.heaps.size() < 2) return without(std::move(*missing), heap);
   if (heap.collected() == nullptr) {
     note(fmt::format("reading the heap of {}", heap.heaps.front()->kind().name));
   }
@@ -226,8 +229,7 @@ Result<std::unique_ptr<Target>> learn_all(const TakeOptions& options,
   if (!of_heap.empty()) names.runtime = of_heap;
   add_nim_types(opened, heap, names);
   crystal::FiberLayout fibers = HA_TRY(find_fibers(opened, heap, names));
-  return std::make_unique<Target>(std::move(opened), std::move(heap), std::move(names),
-                                  std::move(fibers));
+  return std::make_unique<Target>(std::move(opened), std::move(heap), std::move(names), fibers);
 }
 
 // Reports warnings about a core file, and what -v shows about types and files.
@@ -265,7 +267,7 @@ Target::Target(Opened opened, HeapFound heap, NamesFound names, crystal::FiberLa
     : Opened(std::move(opened)),
       HeapFound(std::move(heap)),
       NamesFound(std::move(names)),
-      fibers(std::move(fiber_layout)),
+      fibers(fiber_layout),
       vtables(modules, memory, nim::first_words(modules, types)),
       naming(classes, vtables, code_of(modules)),
       rows(naming, types) {}

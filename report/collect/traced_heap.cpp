@@ -113,7 +113,7 @@ heap::ObjectSet TracedHeap::live() const {
   return all;
 }
 
-heap::ObjectSet TracedHeap::of_collector(heap::ObjectSet objects) const {
+heap::ObjectSet TracedHeap::of_collector(const heap::ObjectSet& objects) const {
   return beside ? without_chunks(*heap, objects) : objects;
 }
 

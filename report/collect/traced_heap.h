@@ -27,7 +27,7 @@ struct TracedHeap {
   // All objects that are alive, each by the rules of its own heap.
   [[nodiscard]] heap::ObjectSet live() const;
   // `objects` without malloc's, if there is a collector.
-  [[nodiscard]] heap::ObjectSet of_collector(heap::ObjectSet objects) const;
+  [[nodiscard]] heap::ObjectSet of_collector(const heap::ObjectSet& objects) const;
 };
 
 // Traces what was copied. Malformed if two heaps contradict each other.

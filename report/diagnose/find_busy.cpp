@@ -68,6 +68,7 @@ std::vector<std::string> frames_of(const stacks::StackReport& report, const Thre
     }
   }
   std::vector<std::string> lines;
+  lines.reserve(frames.size());
   for (const auto& [line, times] : frames) {
     lines.push_back(times == 1 ? line : fmt::format("{}, {} times", line, times));
   }

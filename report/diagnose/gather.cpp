@@ -134,6 +134,7 @@ std::optional<HolderSeen> holder_of(const Snapshot& snapshot) {
 
 std::vector<MappedFile> largest_of(const std::map<std::string, MappedFile>& by_path) {
   std::vector<MappedFile> largest;
+  largest.reserve(by_path.size());
   for (const auto& [path, one] : by_path) largest.push_back({path, one.resident_bytes, one.files});
   std::stable_sort(largest.begin(), largest.end(), [](const MappedFile& a, const MappedFile& b) {
     return a.resident_bytes > b.resident_bytes;

@@ -27,7 +27,7 @@ void put_holders(HtmlJson& json, const HtmlView& view, const GrowthReport& growt
     json.number("through", holder.through);
     json.number("retained", holder.retained_bytes);
     json.text("summary", holder.summary);
-    put_html_steps(json, *growth.last, view, holder.root, holder.root_path, names);
+    put_html_steps(json, *growth.last, view, {holder.root, holder.root_path}, names);
     json.open("others", '[');
     for (const analyze::OtherPath& path : holder.other_paths) {
       json.open('[');

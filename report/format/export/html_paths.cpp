@@ -70,9 +70,9 @@ void put_html_paths(HtmlJson& json, const Snapshot& snapshot, const HtmlView& vi
 void put_html_steps(HtmlJson& json,
                     const Snapshot& snapshot,
                     const HtmlView& view,
-                    std::uint32_t root,
-                    const analyze::RootPath& root_path,
+                    const HtmlPath& way,
                     analyze::EdgeNames& names) {
+  const analyze::RootPath& root_path = way.steps;
   json.open("steps", '[');
   for (std::size_t i = 0; i < root_path.size(); ++i) {
     const bool is_cut = root_path.size() > kShownSteps && i >= kShownSteps / 2 &&
@@ -83,7 +83,7 @@ void put_html_steps(HtmlJson& json,
       continue;
     }
     const snapshot::Fiber* const fiber = analyze::fiber_at(snapshot, root_path[i].object);
-    const std::string by = i == 0 ? analyze::root_in_words(snapshot, snapshot.roots[root])
+    const std::string by = i == 0 ? analyze::root_in_words(snapshot, snapshot.roots[way.root])
                                   : names.name(root_path[i - 1].object, root_path[i].by);
     put_step(json, by, view.name_of_type[snapshot.objects[root_path[i].object].type],
              address_of(snapshot, root_path[i].object), fiber == nullptr ? "" : fiber->name);
@@ -103,7 +103,7 @@ void put_html_suspects(HtmlJson& json, const Snapshot& snapshot, const HtmlView&
     // As in the sentence.
     json.number("retained", std::max(suspect.retained_bytes, suspect.named_retains));
     if (suspect.within) json.number("within", *suspect.within);
-    put_html_steps(json, snapshot, view, suspect.root, suspect.root_path, names);
+    put_html_steps(json, snapshot, view, {suspect.root, suspect.root_path}, names);
     json.open("contents", '[');
     for (const analyze::Content& content : suspect.contents) {
       const NameIndex name = view.name_of_type[content.type];

@@ -23,12 +23,17 @@ void put_html_objects(HtmlJson& json,
                       const HtmlView& view,
                       bool with_values);
 
+// A path from a root.
+struct HtmlPath {
+  std::uint32_t root;  // in Snapshot::roots
+  const analyze::RootPath& steps;
+};
+
 // Writes the steps of a path from a root of the snapshot, as ["@next",name,"0x…"] each.
 void put_html_steps(HtmlJson& json,
                     const snapshot::Snapshot& snapshot,
                     const HtmlView& view,
-                    std::uint32_t root,
-                    const analyze::RootPath& root_path,
+                    const HtmlPath& way,
                     analyze::EdgeNames& names);
 
 }  // namespace heapattach

@@ -14,6 +14,7 @@
 // notes.
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -168,7 +169,7 @@ class StacksPart {
       json_.key("seconds");
       json_.raw(fmt::format("{:.2f}", seconds));
     }
-    if (thread.load) json_.number("load", static_cast<int>(100 * *thread.load + 0.5));
+    if (thread.load) json_.number("load", std::lround(100 * *thread.load));
     if (thread.ruby) put(*thread.ruby);
     json_.text("own", thread.function);
     put_end(thread.finding, thread.stack, retained_by(thread));

@@ -43,7 +43,7 @@ namespace heapattach {
 
 namespace {
 
-using namespace perfetto;
+using namespace perfetto;  // NOLINT(google-build-using-namespace): numbers of fields
 using snapshot::ObjectIndex;
 using snapshot::RootKind;
 using snapshot::Snapshot;

@@ -117,7 +117,7 @@ void put_clocks(ExportStream& out, const Moment& moment) {
   put_packet(out, moment, kClockSnapshot, clocks);
 }
 
-void put_start(ExportStream& out, const Moment& moment, ProtobufMessage threads) {
+void put_start(ExportStream& out, const Moment& moment, const ProtobufMessage& threads) {
   ProtobufMessage process;
   process.number(1, static_cast<std::uint64_t>(moment.pid));
   process.bytes(3, terminal_text(moment.exe));

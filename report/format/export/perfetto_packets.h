@@ -52,7 +52,7 @@ void put_packet(ExportStream& out,
 void put_clocks(ExportStream& out, const Moment& moment);
 
 // Writes the name of the process, and its labels.
-void put_start(ExportStream& out, const Moment& moment, ProtobufMessage threads = {});
+void put_start(ExportStream& out, const Moment& moment, const ProtobufMessage& threads = {});
 
 // The message of a thread in put_start().
 [[nodiscard]] ProtobufMessage thread_message(pid_t tid, pid_t pid, std::string_view name);

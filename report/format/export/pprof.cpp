@@ -24,7 +24,7 @@ namespace heapattach {
 
 namespace {
 
-using namespace pprof;
+using namespace pprof;  // NOLINT(google-build-using-namespace): numbers of fields
 
 // The string table: fixed ones, then those about this snapshot, the frames, and the names and
 // values of the attributes of the process, which are labels of each sample.

@@ -17,7 +17,7 @@ namespace heapattach {
 
 namespace {
 
-using namespace perfetto;
+using namespace perfetto;  // NOLINT(google-build-using-namespace): numbers of fields
 
 constexpr std::uint64_t kSteps = 50;
 constexpr std::size_t kBetweenLooks = 65536;  // at the clock

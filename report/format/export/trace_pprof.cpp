@@ -22,7 +22,7 @@ namespace heapattach {
 
 namespace {
 
-using namespace pprof;
+using namespace pprof;  // NOLINT(google-build-using-namespace): numbers of fields
 using trace::Value;
 
 constexpr Value kValues[] = {Value::AllocObjects, Value::AllocSpace, Value::InuseObjects,

@@ -1,6 +1,7 @@
 #include "report/format/export/tree_growth.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string_view>
 #include <unordered_map>
@@ -70,7 +71,8 @@ struct TypeSums {
   [[nodiscard]] std::uint64_t share_of(std::uint64_t bytes) const {
     if (after <= before || apart == 0) return 0;
     const double share = static_cast<double>(after - before) / static_cast<double>(apart);
-    return static_cast<std::uint64_t>(static_cast<double>(bytes) * std::min(1.0, share) + 0.5);
+    return static_cast<std::uint64_t>(
+        std::llround(static_cast<double>(bytes) * std::min(1.0, share)));
   }
 };
 

@@ -63,8 +63,9 @@ Result<snapshot::Snapshot> join_dump(const CollectorDump& dump, const DumpOption
   snapshot::Snapshot snapshot;
   fill_header(dump, snapshot);
   snapshot::join_objects(sources, listed, snapshot);
-  if (options.with_texts && dump.has_contents)
+  if (options.with_texts && dump.has_contents) {
     snapshot::join_texts(sources, std::string::npos, snapshot);
+  }
   if (options.with_edges) {
     snapshot::join_edges(sources, snapshot);
     snapshot.header.typed = count_objects(snapshot).typed;

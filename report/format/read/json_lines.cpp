@@ -105,8 +105,9 @@ class Joiner {
       if (headers.size() > own) {
         return broken(piece, headers[own].line, "a second snapshot begins here");
       }
-      if (const auto& wrong = pieces_.all[piece].wrong)
+      if (const auto& wrong = pieces_.all[piece].wrong) {
         return broken(piece, wrong->line, wrong->what);
+      }
     }
     snapshot_.header = head.headers[0].record.header;
     snapshot_.heaps = head.headers[0].record.heaps;

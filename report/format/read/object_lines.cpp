@@ -182,6 +182,7 @@ std::string ObjectLines::read_any(std::string_view line) {
   return wrong;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a list of keys
 std::string ObjectLines::any_parts(JsonCursor& json) {
   Record record;
   std::string text;
@@ -258,8 +259,9 @@ bool ObjectLines::any_value(JsonCursor& json, std::uint32_t path) {
   value.is_text = json.is_string();
   if (!(value.is_text ? json.string(text) : json.word(word))) return false;
   if (!value.is_text) text = word;
-  if (text.size() > std::numeric_limits<std::uint32_t>::max())
+  if (text.size() > std::numeric_limits<std::uint32_t>::max()) {
     return json.fail("a value is too long");
+  }
   value.bytes = static_cast<std::uint32_t>(text.size());
   piece_.values.text += text;
   // Adds entries for the earlier objects, which had no values.

@@ -35,8 +35,8 @@ class BlocksReader {
     if (is_over_) return false;
     auto in_time = options_.deadline.check("reading the snapshot");
     auto more = in_time ? source_.next(block) : Result<bool>(std::move(in_time).error());
+    is_over_ = !more || !*more;
     if (!more) error_ = std::move(more).error();
-    if (!more || !*more) is_over_ = true;
     return !is_over_;
   }
 

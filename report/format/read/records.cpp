@@ -304,6 +304,7 @@ void Records::read_fiber(std::string_view line) {
   piece_.fibers.push_back(std::move(out));
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a list of keys
 void Records::read_root(std::string_view line) {
   JsonCursor json(line);
   RawRoot out;

@@ -248,6 +248,7 @@ void TraceRecords::read_fiber(JsonCursor& json) {
   if (json.is_good()) trace_.fibers.push_back(std::move(out));
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a list of keys
 void TraceRecords::read_event(std::string_view kind, JsonCursor& json) {
   Event out;
   bool has_address = false;

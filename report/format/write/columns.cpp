@@ -74,8 +74,9 @@ void add_value(std::string_view key, const CellValue& value, JsonRecord& record)
   if (const auto* is_so = std::get_if<bool>(&value)) record.boolean(key, *is_so);
   if (const auto* address = std::get_if<Address>(&value)) record.address(key, address->value);
   if (const auto* texts = std::get_if<std::vector<std::string>>(&value)) record.list(key, *texts);
-  if (const auto* records = std::get_if<std::vector<JsonRecord>>(&value))
+  if (const auto* records = std::get_if<std::vector<JsonRecord>>(&value)) {
     record.list(key, *records);
+  }
 }
 
 }  // namespace

@@ -156,8 +156,9 @@ std::string format_count_openmetrics(const snapshot::CountTable& table) {
     out.add("overhead_bytes", "Bytes of malloc's own headers and tables.", *table.overhead_bytes);
   }
   if (table.heap_bytes) out.add("heap_bytes", "Bytes of the heap.", *table.heap_bytes);
-  if (table.free_bytes)
+  if (table.free_bytes) {
     out.add("free_bytes", "Bytes of the heap in free blocks.", *table.free_bytes);
+  }
   using Heap = snapshot::HeapCount;
   out.add_heaps("one_heap_objects", "Reachable objects of one heap.",
                 [](const Heap& heap) { return Number(heap.objects); });

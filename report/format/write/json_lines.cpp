@@ -19,7 +19,7 @@ namespace {
 
 using snapshot::Snapshot;
 
-constexpr std::size_t kFlushBytes = 512 * 1024;
+constexpr std::size_t kFlushBytes = std::size_t{512} << 10U;
 
 // Collects the records that are not objects, and writes them before they grow large.
 class RecordWriter {

@@ -20,40 +20,40 @@ class JsonRecord {
   JsonRecord() = default;
   explicit JsonRecord(std::string_view kind) { text("record", kind); }
 
-  void text(std::string_view key, std::string_view value);
-  void text_unless_empty(std::string_view key, std::string_view value);
+  void text(std::string_view name, std::string_view value);
+  void text_unless_empty(std::string_view name, std::string_view value);
   template <std::integral Number>
-  void number(std::string_view key, Number value) {
-    raw(key, std::to_string(value));
+  void number(std::string_view name, Number value) {
+    raw(name, std::to_string(value));
   }
   template <std::integral Number>
-  void number(std::string_view key, const std::optional<Number>& value) {
-    if (value) number(key, *value);
+  void number(std::string_view name, const std::optional<Number>& value) {
+    if (value) number(name, *value);
   }
-  void boolean(std::string_view key, std::optional<bool> value);
-  void address(std::string_view key, std::uint64_t value);
-  void object(std::string_view key, JsonRecord value);
-  void attributes_unless_empty(std::string_view key, const Attributes& attributes);
+  void boolean(std::string_view name, std::optional<bool> value);
+  void address(std::string_view name, std::uint64_t value);
+  void object(std::string_view name, JsonRecord value);
+  void attributes_unless_empty(std::string_view name, const Attributes& attributes);
   // Adds `json` unchanged.
-  void raw(std::string_view key, std::string_view json);
+  void raw(std::string_view name, std::string_view json);
 
   // Marks the record "lossy" even if no text is changed now.
   void lossy_if(bool was_lossy) { is_lossy_ |= was_lossy; }
 
-  void open_list(std::string_view key);
+  void open_list(std::string_view name);
   void item(std::string_view text);
   void item(JsonRecord record);
   void close_list();
   // A list of texts or records.
   template <class Items>
-  void list(std::string_view key, const Items& items) {
-    open_list(key);
+  void list(std::string_view name, const Items& items) {
+    open_list(name);
     for (const auto& one : items) item(one);
     close_list();
   }
   template <class Items>
-  void list_unless_empty(std::string_view key, const Items& items) {
-    if (!items.empty()) list(key, items);
+  void list_unless_empty(std::string_view name, const Items& items) {
+    if (!items.empty()) list(name, items);
   }
 
   // The record with its braces and line break.

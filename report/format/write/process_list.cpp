@@ -82,8 +82,9 @@ constexpr Column<ProcessList, ReadableProcess> kColumns[] = {
 std::string format_processes_table(const ProcessList& list, const TextStyle& style) {
   if (list.processes.empty()) return {};
   std::string out = table_of(grid_of(kColumns, list, list.processes), style);
-  if (list.left_out != 0)
+  if (list.left_out != 0) {
     out += fmt::format("{} more: heapattach list --top 1000\n", list.left_out);
+  }
   return out + fmt::format("next: heapattach diagnose {}\n", list.processes.front().pid);
 }
 

@@ -136,8 +136,9 @@ std::vector<std::string> remarks_about(const trace::SiteTable& table) {
   }
   const auto theirs = table.collectors_bytes();
   const bool is_comparable = table.is_of_all_types && table.header.complete;
-  if (theirs && is_comparable)
+  if (theirs && is_comparable) {
     remarks.push_back(compared(table.total.bytes, *theirs, table.is_estimate()));
+  }
   for (std::string& shortfall : shortfalls_of(table.header)) {
     remarks.push_back(std::move(shortfall));
   }

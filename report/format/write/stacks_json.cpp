@@ -130,8 +130,9 @@ JsonRecord ruby_record(const stacks::RubySeen& ruby) {
 JsonRecord thread_record(const StackReport& report, const ThreadSeen& thread) {
   JsonRecord record;
   record.number("tid", thread.tid);
-  if (thread.tid_in_target != 0 && thread.tid_in_target != thread.tid)
+  if (thread.tid_in_target != 0 && thread.tid_in_target != thread.tid) {
     record.number("tid_in_target", thread.tid_in_target);
+  }
   record.text_unless_empty("name", thread.name);
   if (!report.core) record.text("state", {&thread.state, 1});
   record.text_unless_empty("wait_channel", thread.wait_channel);

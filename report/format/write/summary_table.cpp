@@ -105,8 +105,9 @@ std::string format_summary_table(const SummaryReport& report, const TextStyle& s
     if (&heap != &heaps.front()) out += '\n';
     out += heap_table(*heap, style);
   }
-  if (!report.complete && report.no_heap.empty())
+  if (!report.complete && report.no_heap.empty()) {
     out += fmt::format("partial: {}\n", terminal_text(report.reason));
+  }
   return out;
 }
 

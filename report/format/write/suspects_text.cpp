@@ -84,8 +84,9 @@ std::string path_text(const snapshot::Snapshot& snapshot,
                       const analyze::Suspect& suspect,
                       analyze::EdgeNames& names,
                       const TextStyle& style) {
-  if (!suspect.within)
+  if (!suspect.within) {
     return root_path_text(snapshot, suspect.root, suspect.root_path, names, style);
+  }
   const snapshot::ObjectIndex around = suspects.found[*suspect.within].object;
   analyze::RootPath rest = suspect.root_path;
   const auto begin = std::find_if(rest.begin(), rest.end(), [around](const analyze::Step& step) {

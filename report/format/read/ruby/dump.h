@@ -46,6 +46,6 @@ struct DumpOptions : read::ReadOptions {
 // Whether the file, after decompression, starts like such a dump.
 [[nodiscard]] bool is_dump(const read::TextFile& file);
 
-Result<snapshot::Snapshot> read_dump(read::TextFile file, const DumpOptions& options);
+Result<snapshot::Snapshot> read_dump(read::TextFile file, const DumpOptions& given);
 
 }  // namespace heapattach::ruby

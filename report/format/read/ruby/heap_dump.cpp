@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "attach/arch/addresses.h"
 #include "report/format/read/ruby/pieces.h"
 
@@ -90,8 +92,15 @@ bool HeapDumpLines::member(JsonCursor& json, std::string_view key, Record& recor
   return value(json, std::string(key), key == "val" || key == "refs", 0, record);
 }
 
-// A number that may be an id; a list or a map of values. The name of an element of a map is its
-// key, after the name of the map unless that says nothing.
+// The name of an element of a map is its key, after the name of the map unless that says nothing.
+std::string HeapDumpLines::path_of(const std::string& map, std::string_view key) {
+  if (map == "val" || map == "ivs" || map == "consts" || map == "generic_ivars") {
+    return std::string(key);
+  }
+  return key == "id" ? map : fmt::format("{}.{}", map, key);
+}
+
+// A number that may be an id; a list or a map of values.
 bool HeapDumpLines::value(
     JsonCursor& json, const std::string& name, bool is_list, int depth, Record& record) {
   if (depth > kDeepest) return json.fail("it is nested too deeply");
@@ -103,14 +112,9 @@ bool HeapDumpLines::value(
            json.fail(inner.error());
   }
   if (text.front() == '{') {
-    const bool says_nothing =
-        name == "val" || name == "ivs" || name == "consts" || name == "generic_ivars";
     return inner.object([&](std::string_view key) {
-      if (is_number(key)) return inner.skip();
-      const std::string path = says_nothing  ? std::string(key)
-                               : key == "id" ? name
-                                             : name + '.' + std::string(key);
-      return value(inner, path, false, depth + 1, record);
+      return is_number(key) ? inner.skip()
+                            : value(inner, path_of(name, key), false, depth + 1, record);
     }) || json.fail("a nested value is not JSON");
   }
   std::uint64_t id = 0;

@@ -27,6 +27,7 @@ class HeapDumpLines {
  private:
   struct Record;
   bool member(JsonCursor& json, std::string_view key, Record& record);
+  static std::string path_of(const std::string& map, std::string_view key);
   bool value(JsonCursor& json, const std::string& name, bool is_list, int depth, Record& record);
   std::string add(Record& record);
 

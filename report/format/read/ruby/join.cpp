@@ -231,7 +231,7 @@ class Joiner {
     return classes_[worker][object.type];
   }
 
-  std::uint64_t count_edges(const Run& run) const {
+  [[nodiscard]] std::uint64_t count_edges(const Run& run) const {
     const RubyPiece& piece = pieces_.all[run.piece];
     std::uint64_t count = 0;
     for (std::uint32_t i = run.begin; i < run.end; ++i) {

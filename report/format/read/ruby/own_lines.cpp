@@ -103,6 +103,18 @@ class Namer {
     }
   }
 
+  // What the edges without a name reference, sorted, and their numbers.
+  static std::vector<std::pair<std::uint64_t, std::uint32_t>> unnamed_edges(
+      const RubyPiece& piece, std::pair<std::uint32_t, std::uint32_t> edges) {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> unnamed;
+    for (std::uint32_t e = edges.first; e < edges.second; ++e) {
+      const std::uint64_t to = piece.edges[e].to;
+      if (piece.edges[e].key == PackedEdge::kReference) unnamed.emplace_back(to, e);
+    }
+    std::sort(unnamed.begin(), unnamed.end());
+    return unnamed;
+  }
+
   // `names` are sorted by what they reference. Each names the first such edge without a name. If
   // the object's variables are in an object of their own, that one has the edges of all other
   // names.
@@ -131,12 +143,7 @@ class Namer {
         if (edge.key == PackedEdge::kElement) edge.key = PackedEdge::kReference;
       }
     }
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> unnamed;
-    for (std::uint32_t e = edges.first; e < edges.second; ++e) {
-      const std::uint64_t to = piece.edges[e].to;
-      if (piece.edges[e].key == PackedEdge::kReference) unnamed.emplace_back(to, e);
-    }
-    std::sort(unnamed.begin(), unnamed.end());
+    const auto unnamed = unnamed_edges(piece, edges);
     auto edge = unnamed.begin();
     for (const OwnName& name : names) {
       while (edge != unnamed.end() && edge->first < name.to) ++edge;

@@ -192,8 +192,9 @@ class BlockReader {
 }  // namespace
 
 std::string own_text(std::string_view written) {
-  if (!written.starts_with(';'))
+  if (!written.starts_with(';')) {
     return std::string(written.substr(std::min<std::size_t>(written.size(), 1)));
+  }
   written.remove_prefix(1);
   std::string text;
   for (std::size_t i = 0; i + 1 < written.size(); i += 2) {
