@@ -7,7 +7,7 @@
 
 namespace heapattach {
 
-// glibc's own data of a thread on x86-64 begin with their address, and have it here once more.
+// On x86-64, glibc's data about a thread begin with their own address, which is here once more.
 inline constexpr std::uint64_t kThreadSelfAt = 16;
 
 // What the C library keeps at a thread pointer, as offsets from it.
@@ -18,7 +18,7 @@ struct ThreadData {
   // Thread-local variables are below this, if there are not unusually many.
   std::uint64_t variables_end = 0;
 };
-// By processor (e_machine).
+// What there is on a processor (e_machine).
 [[nodiscard]] constexpr ThreadData thread_data(std::uint16_t machine) {
   if (machine == EM_AARCH64) return {.self_at = {}, .vector_at = 0, .variables_end = 0x4000};
   return {.self_at = kThreadSelfAt, .vector_at = 8, .variables_end = 0};

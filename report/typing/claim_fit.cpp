@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kGranule = 16;
 
-// Fits one instance by itself.
+// The fit of an object that begins with what the pointer points to.
 Fit fit_instance(const Claim& claim, std::uint64_t object_bytes, const heap::SlotSizes& sizes) {
   const std::uint64_t n = claim.bytes;
   if (object_bytes < n) return {};

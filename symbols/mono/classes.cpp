@@ -135,7 +135,7 @@ std::uint64_t ClassReader::number(std::uint64_t at, unsigned bytes) const {
   return whole & ((std::uint64_t{1} << bytes * 8) - 1);
 }
 
-// In whole words, so that nothing after its page is read.
+// Reads whole words, so that it never touches the page after the last one that it needs.
 std::string ClassReader::text(std::uint64_t at) const {
   std::string found;
   while (at != 0 && found.size() < kMostNameBytes) {

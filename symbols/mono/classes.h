@@ -47,7 +47,7 @@ struct Class {
   std::uint64_t static_bytes = 0;
 };
 
-// A static field that each thread has its own of. They are in chunks, which grow.
+// A static field of which each thread has its own ([ThreadStatic]). These fields are in chunks.
 struct ThreadField {
   std::uint64_t chunk = 0;
   Field field;  // its offset is in the chunk
@@ -87,8 +87,8 @@ class ClassReader {
                                   std::uint64_t& vtable);
   // The static fields of a class.
   [[nodiscard]] std::vector<Field> static_fields(const Class& of);
-  // The static fields that each thread has its own of, of all classes of a domain, with their
-  // classes: "Game.Cache.Current".
+  // The static fields of which each thread has its own, of all classes of a domain; their names
+  // begin with their classes: "Game.Cache.Current".
   [[nodiscard]] std::vector<ThreadField> thread_fields(std::uint64_t domain);
   // All domains; "tests.exe": the name of one, empty if it is unknown.
   [[nodiscard]] std::vector<std::uint64_t> domains() const;

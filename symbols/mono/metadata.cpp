@@ -45,7 +45,7 @@ std::optional<Metadata> Metadata::at(std::uint64_t root, const ReadWord& read) {
   return root != 0 && found.read_root(root) ? std::optional(found) : std::nullopt;
 }
 
-// In whole words, so that nothing after its page is read.
+// Reads whole words, so that it never touches the page after the last one that it needs.
 std::optional<std::uint64_t> Metadata::number(std::uint64_t at, std::uint64_t bytes) const {
   const std::uint64_t shift = at & 7;
   const auto low = read_(at - shift);
@@ -115,7 +115,7 @@ std::optional<std::uint64_t> Metadata::read_rows(const Part& tables) {
     rows_[i] = *rows;
     at += 4;
   }
-  // These change the meaning of numbers in others.
+  // If these tables have rows, the numbers in other tables mean something else.
   if (rows_[kFieldPtr] != 0 || rows_[kMethodPtr] != 0 || rows_[kParamPtr] != 0) return std::nullopt;
   return at;
 }

@@ -19,8 +19,8 @@ struct LockQueue {
 [[nodiscard]] std::vector<LockQueue> find_lock_queues(const Machine& machine,
                                                       const MemoryReader& memory);
 
-// The threads in the queue of a ractor, in order, by their addresses. `threads` are all of the
-// ractor. Until 3.2 a queue has no count, which is not asked for here.
+// The addresses of the threads in a ractor's queue, in order. `threads` are all of the ractor's.
+// The queue's count is not used, because queues have none until 3.2.
 [[nodiscard]] std::vector<std::uint64_t> threads_in_queue(const Values& values,
                                                           std::uint64_t lock_owner,
                                                           std::vector<std::uint64_t> threads);

@@ -44,7 +44,7 @@ struct Shape {
     Kind kind = Kind::Unread;
     std::string name;  // "Total"
     std::string type;  // in the language's words: "System.Int32"
-    // Of an enumeration, whose other values are shown as texts, too: "5".
+    // The names of an enumeration's values. A value without a name is shown as a text, too: "5".
     std::vector<Named> names = {};
 
     friend auto operator<=>(const Number&, const Number&) = default;

@@ -247,7 +247,7 @@ static void keep_registers(RingRecord* record, const uint64_t* frame) {
   record->frame_pointer = frame[kRbp];
 }
 
-// An address without what is not part of it.
+// The address itself: on this processor, addresses carry no tags.
 static uint64_t bare(uint64_t address) {
   return address;
 }

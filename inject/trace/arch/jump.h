@@ -10,9 +10,9 @@
 
 namespace heapattach::trace {
 
-// Of this machine's processor. Programs get no memory from kHighestRoom on unless they ask for it;
-// on aarch64, libraries may be less than 1 GiB below it. Code that is within `kReach` of another
-// can refer to all of what is around that code.
+// Facts about this machine's processor. Programs get no memory at or above kHighestRoom unless they
+// ask for it; on aarch64, libraries may be less than 1 GiB below it. Code within kReach of other
+// code can refer to everything around that code.
 #ifdef __x86_64__
 inline constexpr std::uint64_t kHighestRoom = kUsualAddressEnd / 2 - (std::uint64_t{1} << 32);
 inline constexpr std::size_t kJumpBytes = 5;

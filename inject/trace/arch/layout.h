@@ -185,7 +185,7 @@ typedef struct RingRecord {
   uint32_t kind;  // of the collector's object: the second argument
   uint32_t stack_bytes;
   uint32_t before;  // what the object began with, before the program had written to it
-  // Of the caller, after the call.
+  // The caller's registers, as they are after the call.
   uint64_t returns_to, stack_pointer, frame_pointer;
 #ifdef __x86_64__
   uint64_t rbx, r12, r13, r14, r15;

@@ -69,7 +69,7 @@ const Condition* condition_of(std::uint32_t word) {
   return found == std::end(kConditions) ? nullptr : found;
 }
 
-// How far a direct branch goes that is no call.
+// How far a direct branch goes; nothing if the instruction is none, or a call.
 std::optional<std::int64_t> distance_of(std::uint32_t word) {
   if (const auto always = direct_jump(word, false)) return always;
   const Condition* const condition = condition_of(word);
@@ -77,7 +77,7 @@ std::optional<std::int64_t> distance_of(std::uint32_t word) {
   return with_sign(word >> kDistanceAt, condition->bits) * std::int64_t{kInstructionBytes};
 }
 
-// Hints, barriers, mrs and msr.
+// Whether it is a hint, a barrier, mrs or msr.
 bool is_system(std::uint32_t word) {
   return (word & 0xffc00000U) == 0xd5000000U;
 }

@@ -4,9 +4,9 @@
 
 namespace heapattach::boehm {
 
-// On x86-64, they are the same. On aarch64, the pthread_t is the address of glibc's struct pthread,
-// which ends at the thread pointer. It has the thread's number after a header of 192 bytes and two
-// links.
+// On x86-64, a pthread_t is the thread pointer. On aarch64, the pthread_t is the address of glibc's
+// struct pthread, which ends at the thread pointer. It has the thread's number after a header of
+// 192 bytes and two links.
 std::uint64_t id_below_pointer(std::uint16_t machine,
                                const Capture& capture,
                                std::span<const FrozenThread> threads) {
