@@ -128,4 +128,16 @@ TEST_CASE("two well-known leaks of C libraries are found with function and line 
   print_figure(fmt::format("leaks with code: {}, {}", certificates.frame, contexts.frame));
 }
 
+TEST_CASE("a heap that cannot be read is refused before anything is recorded") {
+  LiveTarget own("allocates_itself");
+  LiveTarget plain("allocates");
+  const auto check_refused = [](const std::string& heap, pid_t pid, std::string_view words) {
+    const ToolRun run = run_tool({"leaks", "--heap", heap, "--trace", "24h", std::to_string(pid)});
+    CHECK(run.status == 5);
+    CHECK_MESSAGE(run.errors.find(words) != std::string::npos, run.errors);
+  };
+  check_refused("malloc", own.pid(), "has a malloc of its own");
+  check_refused("both", plain.pid(), "no collector found");
+}
+
 }  // namespace heapattach

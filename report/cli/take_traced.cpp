@@ -15,9 +15,17 @@ void begin_after_recording(Job& job) {
   job.deadline = without_interrupt(Deadline::in(job.options.timeout));
 }
 
+// Refuses at once, rather than after the recording, a process whose heap cannot be read.
+Result<void> check_heap(Job& job, const Options& of_heap) {
+  const auto found = HA_TRY(job.sources.examination(of_heap, job.deadline, job.console));
+  if (!found.refusal || found.obstacles.empty()) return {};
+  return Error{*found.refusal, found.obstacles.front().reason};
+}
+
 }  // namespace
 
 Result<TracedHeap> take_traced(Job& job, const Options& of_trace, const Options& of_heap) {
+  HA_TRY(check_heap(job, of_heap));
   std::optional<Result<const snapshot::Snapshot*>> taken;
   const std::function<void()> take = [&] {
     begin_after_recording(job);

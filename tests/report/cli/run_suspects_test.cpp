@@ -69,6 +69,9 @@ Ran run(std::vector<Snapshot> heaps, const trace::Trace& trace, const char* form
   sources.snapshot = [&](const auto&, const auto&, auto&) -> Result<Snapshot> {
     return heaps.at(next++);
   };
+  sources.examination = [](const auto&, const auto&, auto&) -> Result<snapshot::Examination> {
+    return snapshot::Examination{};
+  };
   sources.trace = [&](const Options& of, const auto&, auto&,
                       const std::function<void()>& before_leaving) -> Result<trace::Trace> {
     CHECK(of.trace.length == std::chrono::seconds(1));
