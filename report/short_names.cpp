@@ -61,6 +61,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 // The list that opens at text[open]; none if nothing closes it.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a scanner, a branch for each sign
 std::optional<Arguments> arguments_at(std::string_view text, std::size_t open) {
   std::string closing;  // of the brackets that are open
   Arguments found;
@@ -283,6 +284,7 @@ class Shortener {
   }
 
   // Appends the short form of the path at `at`, and returns its end.
+  // NOLINTNEXTLINE(readability-function-cognitive-complexity): a scanner, a branch for each sign
   std::size_t take_path(std::string_view text, std::size_t at, int depth, std::string& out) {
     const bool is_continued = at >= 2 && text.substr(at - 2, 2) == "::";
     std::string path;  // without inline namespaces
@@ -333,7 +335,9 @@ class Shortener {
   }
 
   // `name` is that of a template of the standard library, or empty.
-  static std::string with_arguments(std::string path, std::string_view name, Texts arguments) {
+  static std::string with_arguments(const std::string& path,
+                                    std::string_view name,
+                                    Texts arguments) {
     if (name.empty()) return path + in_brackets(arguments);
     if (std::string node = node_name(name, arguments); !node.empty()) return node;
     drop_defaults(name, arguments);

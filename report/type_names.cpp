@@ -71,6 +71,7 @@ std::string suggestions(std::string_view wanted,
   });
   if (like.empty()) return std::string(listed_by);
   std::vector<std::string_view> names;
+  names.reserve(like.size());
   for (const Like& one : like) names.push_back(one.name);
   return "did you mean " + quoted(std::move(names), kMostSuggestions) + "?";
 }

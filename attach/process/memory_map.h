@@ -21,7 +21,7 @@ struct Mapping {
   std::uint64_t file_offset = 0;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  std::string path;         // as the kernel wrote it, unescaped, without " (deleted)"; "[heap]"
+  std::string path;  // as the kernel wrote it, unescaped, without " (deleted)"; "[heap]"
   bool is_deleted = false;
 
   // Not backed by a file: heap, stacks, bss and anonymous mmap. Some file systems have a file whose

@@ -354,8 +354,9 @@ RubyProcess copied(const RubyTarget& target) {
 
 std::string in_hex(std::string_view text) {
   std::string digits;
-  for (const char letter : text)
+  for (const char letter : text) {
     digits += fmt::format("{:02x}", static_cast<unsigned char>(letter));
+  }
   return digits;
 }
 

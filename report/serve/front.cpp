@@ -188,6 +188,7 @@ class Front {
   }
 
  private:
+  // NOLINTNEXTLINE(readability-function-size): the library's form
   static MHD_Result on_request(void* self,
                                MHD_Connection* connection,
                                const char* path,

@@ -194,8 +194,9 @@ std::vector<Answer> Schedule::finish(const Capture& capture, Ending ending, Time
   found->done = now;
   found->ending = std::move(ending);
   settle(*found, now);
-  for (const std::uint64_t asker : found->askers)
+  for (const std::uint64_t asker : found->askers) {
     answers.push_back(answer_with(*found, asker, now));
+  }
   found->askers = {};
   return answers;
 }

@@ -59,7 +59,7 @@ class Contexts {
     std::set<std::uint64_t> words;
   };
 
-  Object texts_of(RemoteAddr object) const {
+  [[nodiscard]] Object texts_of(RemoteAddr object) const {
     Object found;
     for (std::size_t i = 1; i < kContextWords; ++i) {
       const auto word = memory_.read_as<std::uint64_t>(object + i * kWordBytes);

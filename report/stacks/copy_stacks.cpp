@@ -144,7 +144,7 @@ class Copying {
   }
 
   // The memory that arguments of system calls, the fibers and the innermost frames reference.
-  std::vector<Range> find_heads() const {
+  [[nodiscard]] std::vector<Range> find_heads() const {
     std::vector<Range> heads = memory_of_calls(threads_, target_.modules);
     if (target_.mono) {
       const auto more = memory_of_mono(*target_.mono, threads_, target_.modules, target_.memory);

@@ -20,8 +20,9 @@ void each_word(Range range, const MemoryReader& memory, const Visit& visit) {
   for (std::uint64_t done = 0; done < range.bytes; done += kStep) {
     words.assign(std::min(kStep, range.bytes - done) / kWordBytes, 0);
     if (!memory.read(range.start + done, std::as_writable_bytes(std::span(words)))) continue;
-    for (std::size_t i = 0; i < words.size(); ++i)
+    for (std::size_t i = 0; i < words.size(); ++i) {
       visit(range.start + done + i * kWordBytes, words[i]);
+    }
   }
 }
 

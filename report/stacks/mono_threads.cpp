@@ -30,7 +30,7 @@ class Recorder final : public MemoryReader {
       std::copy(known->second.begin(), known->second.end(), into.begin());
       return word.size();
     }
-    const auto bytes = memory_.read_some(from, into);
+    auto bytes = memory_.read_some(from, into);
     if (bytes) read_.push_back({from, *bytes});
     if (bytes && is_word && *bytes == word.size()) {
       std::copy(into.begin(), into.end(), word.begin());

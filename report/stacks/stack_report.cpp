@@ -64,6 +64,7 @@ NamedFrame frame_of(const PlaceSeen& place, std::size_t line, unwind::FoundBy fo
 
 std::vector<std::string> texts_of(const std::vector<Statement>& statements) {
   std::vector<std::string> texts;
+  texts.reserve(statements.size());
   for (const Statement& one : statements) texts.push_back(one.text);
   return texts;
 }

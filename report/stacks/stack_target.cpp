@@ -25,8 +25,9 @@ Result<void> StackTarget::learn_fibers(const Request& request) {
     return {};
   }
   std::vector<crystal::TypeList> lists;
-  if (!request.type_info.empty())
+  if (!request.type_info.empty()) {
     lists = HA_TRY(crystal::read_type_info(request.type_info, request.deadline));
+  }
   auto scan = crystal::scan_allocators(modules, memory);
   if (!scan) {
     request.note("no names of types: " + scan.error().message());

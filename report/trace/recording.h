@@ -38,6 +38,7 @@ class Recording {
  public:
   // `began` is the start in CLOCK_MONOTONIC nanoseconds.
   Recording(const Process& target, const Modules& modules, std::size_t depth, std::uint64_t began);
+  ~Recording() = default;
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 

@@ -86,17 +86,10 @@ class Tracing {
     const Process& target = *prepared_.target.process;
     const auto control = HA_TRY(PtraceControl::open(target));
     const bool is_exact = options_.every <= 1;
-    InstallOptions how{.every = std::max<std::uint64_t>(1, options_.every),
-                       .stack_bytes = is_exact ? kShortStackBytes : kStackBytes};
-    if (options_.request.max_pause) {
-      how.max_pause = *options_.request.max_pause;
-      how.most_stopped = how.max_pause;
-    }
-    how.deadline = options_.request.deadline;
     fill_header();
     const auto collections = collections_so_far(prepared_);
-    how.on_not_undone = [this](const Error& why) { note_left_in(why); };
-    auto made = Installation::make(target, *control, prepared_.found.hooks, how);
+    auto made =
+        Installation::make(target, *control, prepared_.found.hooks, install_options(is_exact));
     if (!made && !trace_.header.left_in.empty()) {
       end_early(made.error().message());
       return std::move(trace_);
@@ -141,12 +134,9 @@ class Tracing {
       }
     }
     leave(*installed);
-    std::uint64_t late = 0;
-    if (recorded) {
-      late = recording.drain_rest(installed->ring(), stacks_by);
-    } else {
-      end_early(recorded.error().message());
-    }
+    if (!recorded) end_early(recorded.error().message());
+    const std::uint64_t late =
+        recorded ? recording.drain_rest(installed->ring(), stacks_by) : std::uint64_t{0};
     add_counts(installed->ring().counts(), recording);
     trace_.header.drops += late;
     if (late != 0 && !recording.is_full()) {
@@ -158,6 +148,18 @@ class Tracing {
   }
 
  private:
+  InstallOptions install_options(bool is_exact) {
+    InstallOptions how{.every = std::max<std::uint64_t>(1, options_.every),
+                       .stack_bytes = is_exact ? kShortStackBytes : kStackBytes};
+    if (options_.request.max_pause) {
+      how.max_pause = *options_.request.max_pause;
+      how.most_stopped = how.max_pause;
+    }
+    how.deadline = options_.request.deadline;
+    how.on_not_undone = [this](const Error& why) { note_left_in(why); };
+    return how;
+  }
+
   void end_recording(Installation& installed, Recording& recording, bool is_good) {
     trace_.header.duration_ns = monotonic_ns() - began_;
     accept_interrupt();

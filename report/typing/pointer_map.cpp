@@ -250,7 +250,7 @@ class Flattening {
 
   // Whether the union has only one member, which fills it. That member is as certain as a
   // structure's: a larger one that the source left out would make the union larger.
-  bool is_of_one_member(const Type& type) const {
+  [[nodiscard]] bool is_of_one_member(const Type& type) const {
     return type.members.size() == 1 && type.members.front().offset == 0 &&
            type.members.front().bit_count == 0 &&
            bytes_of(model_, type.members.front().type) == type.bytes;
@@ -305,7 +305,7 @@ class Flattening {
 
   // Whether the word is a container's pointer to its buffer: a string of libc++, for example,
   // contains either such a pointer or its text.
-  bool is_buffer_of_container(const PointerWord& word) const {
+  [[nodiscard]] bool is_buffer_of_container(const PointerWord& word) const {
     if (word.container == types::kNoType || word.type == types::kNoType) return false;
     const auto how = follow(model_, model_[word.container].name, last_member(word.path));
     return how && how->leads == ContainerWord::Leads::ToBuffer;

@@ -157,7 +157,7 @@ class IndexReader {
   // A bottom index to read, and the slot of the top index that references it.
   struct Pending {
     RemoteAddr at;
-    std::uint64_t slot;
+    std::uint64_t slot = 0;
   };
 
   Result<std::vector<BottomIndex>> read_bottoms() {

@@ -128,8 +128,9 @@ class Sampler {
     std::vector<SampledHeader> all;
     for (std::size_t i = 0; i < entries->size(); ++i) {
       const std::uint64_t entry = (*entries)[i];
-      if (entry < layout_.block_bytes())
+      if (entry < layout_.block_bytes()) {
         continue;  // none, or the distance in blocks into a large one
+      }
       all.push_back({RemoteAddr{entry},
                      RemoteAddr{(bottom.key << layout_.top_shift) + (i << layout_.block_shift)}});
     }

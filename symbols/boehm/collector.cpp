@@ -184,10 +184,11 @@ class Finder {
     if (collections) collector_.collections = collections->variable;
     if (!collector_.unmapped_bytes && heap) collector_.unmapped_bytes = heap->less;
     if (!collector_.collections) collector_.collections = symbols_.find("GC_gc_no");
-    if (!heap)
+    if (!heap) {
       note(
           "the size of the heap is not checked: GC_get_heap_size is missing or has an unknown "
           "form");
+    }
   }
 
   std::optional<AccessorReader::Difference> counter(std::string_view function) {

@@ -124,8 +124,9 @@ class Finder {
   // Adds functions that only the collector's functions call.
   void add_helpers() {
     std::unordered_map<std::uint64_t, std::size_t> starts;
-    for (std::size_t i = 0; i < functions_.size(); ++i)
+    for (std::size_t i = 0; i < functions_.size(); ++i) {
       starts.emplace(functions_[i].start.value, i);
+    }
     std::vector<std::vector<std::size_t>> callers(functions_.size());
     for_each_use([&](RemoteAddr at, RemoteAddr target) {
       const auto called = starts.find(target.value);

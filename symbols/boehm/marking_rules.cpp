@@ -219,8 +219,9 @@ void MarkingRules::narrow(const heap::Heap& heap,
                           heap::ScannedWords& words) const {
   const heap::Block& block = heap.blocks()[ref.block];
   std::optional<std::uint64_t> descriptor = block.descriptor;
-  if ((*descriptor & kDescriptorTags) == kPerObject)
+  if ((*descriptor & kDescriptorTags) == kPerObject) {
     descriptor = per_object(heap, ref, *descriptor, *this);
+  }
   const auto pattern = descriptor ? pattern_of(*descriptor) : std::nullopt;
   if (pattern) {
     words.pattern = *pattern;

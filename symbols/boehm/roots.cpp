@@ -61,6 +61,7 @@ std::vector<heap::RootRange> static_roots(const Modules& modules,
     heap::subtract(range, holes, parts);
   }
   std::vector<heap::RootRange> roots;
+  roots.reserve(parts.size());
   for (const Range& part : parts) roots.push_back({.range = aligned(part)});
   return roots;
 }
@@ -104,8 +105,9 @@ std::vector<std::string> unread_roots(std::span<const heap::RootRange> roots,
   for (const heap::RootRange& root : roots) {
     if (missing.size() == kMost) break;
     std::uint64_t bytes = root.range.bytes;
-    for (const heap::RootWords& piece : heap::root_words({&root, 1}, capture))
+    for (const heap::RootWords& piece : heap::root_words({&root, 1}, capture)) {
       bytes -= piece.bytes.size();
+    }
     for (const Range& hole : capture.holes()) {
       const RemoteAddr start = std::max(hole.start, root.range.start);
       const RemoteAddr end = std::min(hole.end(), root.range.end());

@@ -119,6 +119,7 @@ heap::LiveSet Source::mark(heap::Heap& heap,
       from.stack_bottom = RemoteAddr{*bottom};
     }
   }
+  // NOLINTNEXTLINE(cppcoreguidelines-slicing): reports use what every heap has
   heap::LiveSet found = find_live(heap, copied.capture, std::move(from), copied.map, workers);
   LiveCheck(collector_, data_, counters_, copied, roots).run(heap, workers, found);
   found.guessed = count_guesses(heap, found.live);

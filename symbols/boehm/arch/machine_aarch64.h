@@ -8,7 +8,7 @@
 
 namespace heapattach::boehm::aarch64 {
 
-using namespace heapattach::aarch64;  // its instructions
+using namespace heapattach::aarch64;  // NOLINT(google-build-using-namespace): its instructions
 
 inline constexpr unsigned kLink = 30;  // x30 has the return address
 

@@ -10,7 +10,7 @@
 
 namespace heapattach::boehm::x86_64 {
 
-using namespace heapattach::x86_64;  // its registers
+using namespace heapattach::x86_64;  // NOLINT(google-build-using-namespace): its registers
 
 struct MachineState : PathState {
   std::array<Expr, x86_64::kRegisters> registers{};
