@@ -70,6 +70,7 @@ class Constants {
       pieces_.push_back({segment.range.start, copies_.emplace_back(std::move(bytes)), false});
     }
   }
+  ~Constants() = default;
   Constants(const Constants&) = delete;
   Constants& operator=(const Constants&) = delete;
 

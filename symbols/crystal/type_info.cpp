@@ -155,9 +155,8 @@ Result<std::vector<TypeList>> read_type_info(const std::string& path, const Dead
     const Fd file = HA_TRY(Fd::open(path, O_RDONLY));
     return read_open(file, deadline);
   }();
-  if (!read)
-    return std::move(read).error().context(fmt::format("reading type information {}", path));
-  return read;
+  if (read) return read;
+  return std::move(read).error().context(fmt::format("reading type information {}", path));
 }
 
 Result<std::vector<TypeList>> parse_type_lists(std::string_view text) {

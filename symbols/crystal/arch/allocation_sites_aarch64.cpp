@@ -28,7 +28,7 @@
 namespace heapattach::crystal::aarch64 {
 namespace {
 
-using namespace heapattach::aarch64;  // its instructions
+using namespace heapattach::aarch64;  // NOLINT(google-build-using-namespace): its instructions
 
 constexpr unsigned kZero = 31;  // or the stack pointer, which has its value in this place
 constexpr std::array<unsigned, 19> kCallerSaved = {0,  1,  2,  3,  4,  5,  6,  7,  8, 9,

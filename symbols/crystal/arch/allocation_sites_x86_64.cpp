@@ -28,7 +28,7 @@
 namespace heapattach::crystal::x86_64 {
 namespace {
 
-using namespace heapattach::x86_64;  // its registers
+using namespace heapattach::x86_64;  // NOLINT(google-build-using-namespace): its registers
 
 constexpr std::array<unsigned, 9> kCallerSaved = {kRax, kRcx, kRdx, kRsi, kRdi, 8, 9, 10, 11};
 constexpr AllocationFollower::Registers kNames{.stack_pointer = kRsp,

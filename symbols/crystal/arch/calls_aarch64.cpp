@@ -12,7 +12,7 @@ namespace heapattach::crystal::aarch64 {
 
 namespace {
 
-using namespace heapattach::aarch64;  // its instructions
+using namespace heapattach::aarch64;  // NOLINT(google-build-using-namespace): its instructions
 
 std::uint32_t word_before(const Code& code, std::size_t at, std::size_t instructions) {
   const std::size_t index = at / kInstructionBytes;
@@ -101,7 +101,7 @@ void add_stubs(const Code& code, const AllocatorEntries& slots, AllocatorEntries
     const std::uint32_t second = word_after(code, at, 1);
     const auto page = page_of(first, (code.start + at).value);
     if (!page || (first & 31U) != 16 || (second & 0xffc003ffU) != 0xf9400211U) return;
-    const auto slot = slots.find(*page + (second >> 10U & 0xfffU) * 8);
+    const auto slot = slots.find(*page + std::uint64_t{second >> 10U & 0xfffU} * 8);
     if (slot == slots.end()) return;
     entries[(code.start + at).value] = slot->second;
     if (is_landing_mark(word_before(code, at, 1))) {

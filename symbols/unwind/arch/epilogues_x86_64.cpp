@@ -13,7 +13,7 @@ namespace heapattach::unwind::x86_64 {
 
 namespace {
 
-using namespace heapattach::x86_64;  // its registers
+using namespace heapattach::x86_64;  // NOLINT(google-build-using-namespace): its registers
 
 constexpr std::size_t kMostInstructions = 2000;
 constexpr std::size_t kMostWays = 8;

@@ -9,7 +9,7 @@
 
 namespace heapattach::unwind::aarch64 {
 
-using namespace heapattach::aarch64;  // its instructions
+using namespace heapattach::aarch64;  // NOLINT(google-build-using-namespace): its instructions
 
 std::vector<Epilogue> epilogues(const Module& /*module*/,
                                 const Disassembler& /*disassembler*/,

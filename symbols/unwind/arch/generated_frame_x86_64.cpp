@@ -30,7 +30,7 @@ namespace heapattach::unwind::x86_64 {
 
 namespace {
 
-using namespace heapattach::x86_64;  // its registers
+using namespace heapattach::x86_64;  // NOLINT(google-build-using-namespace): its registers
 
 class FrameReader {
  public:

@@ -11,7 +11,7 @@ namespace heapattach::unwind::x86_64 {
 
 namespace {
 
-using namespace heapattach::x86_64;  // its registers
+using namespace heapattach::x86_64;  // NOLINT(google-build-using-namespace): its registers
 
 constexpr std::uint64_t kMostBytes = 128;
 

@@ -11,7 +11,7 @@
 
 namespace heapattach::unwind::aarch64 {
 
-using namespace heapattach::aarch64;  // its instructions
+using namespace heapattach::aarch64;  // NOLINT(google-build-using-namespace): its instructions
 
 bool is_word_of_stub(std::uint64_t type) {
   return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT;
