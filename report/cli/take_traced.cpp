@@ -1,7 +1,9 @@
 #include "report/cli/take_traced.h"
 
+#include <chrono>
 #include <functional>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "report/cli/waiting.h"
@@ -15,11 +17,19 @@ void begin_after_recording(Job& job) {
   job.deadline = without_interrupt(Deadline::in(job.options.timeout));
 }
 
-// Refuses at once, rather than after the recording, a process whose heap cannot be read.
+// Refuses at once, rather than after the recording, a process whose heap cannot be read. A look at
+// a heap that a busy program changes may miss it, so one look is not enough.
 Result<void> check_heap(Job& job, const Options& of_heap) {
-  const auto found = HA_TRY(job.sources.examination(of_heap, job.deadline, job.console));
-  if (!found.refusal || found.obstacles.empty()) return {};
-  return Error{*found.refusal, found.obstacles.front().reason};
+  constexpr int kLooks = 10;
+  constexpr std::chrono::milliseconds kBetweenLooks{50};
+  for (int looks = 1;; ++looks) {
+    const auto found = HA_TRY(job.sources.examination(of_heap, job.deadline, job.console));
+    const bool is_missing = found.refusal == ErrorKind::Unsupported && !found.obstacles.empty();
+    if (!is_missing) return {};
+    if (looks == kLooks) return Error{ErrorKind::Unsupported, found.obstacles.front().reason};
+    std::this_thread::sleep_for(kBetweenLooks);
+    HA_TRY(job.deadline.check("looking for the heap"));
+  }
 }
 
 }  // namespace
