@@ -9,6 +9,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <simdjson.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "integration/child_process.h"
@@ -96,6 +98,23 @@ TEST_CASE("a program with a malloc of its own is not traced, and its malloc is n
   INFO(run.errors);
   CHECK(run.status == 5);
   CHECK(run.errors.find("has a malloc of its own") != std::string::npos);
+}
+
+// Another trace that is being installed stops the program, too. malloc's heap may not be readable
+// where it has stopped; in this program it never is.
+TEST_CASE("a program that another process has stopped is refused by that process's name") {
+  LiveTarget target("unallocated");
+  const pid_t pid = target.pid();
+  REQUIRE(::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) == 0);
+  REQUIRE(::ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr) == 0);
+  int status = 0;
+  REQUIRE(::waitpid(pid, &status, __WALL) == pid);
+  const ToolRun run =
+      run_tool({"trace", "--heap", "malloc", "--for", "1s", fmt::format("{}", pid)});
+  INFO(run.errors);
+  CHECK(run.status == 9);
+  CHECK(run.errors.find(fmt::format("process {} ", getpid())) != std::string::npos);
+  CHECK(::ptrace(PTRACE_DETACH, pid, nullptr, nullptr) == 0);
 }
 
 TEST_CASE("a program that the tool starts is traced in malloc if it has no collector") {

@@ -94,9 +94,12 @@ bool is_only_malloc(const Modules& modules, const Module* library) {
          });
 }
 
+// Whether a signal has stopped the process, so that its memory stays as it is. A stop by a tracer,
+// such as another trace that is being installed, ends soon, or is the reason why this trace cannot
+// begin.
 bool is_stopped(const Process& process) {
   const auto state = process.thread_state(process.pid());
-  return state && (state->state == 'T' || state->state == 't');
+  return state && state->state == 'T';
 }
 
 // Fails with Unsupported if the process does not allocate with the C library's malloc. malloc's own

@@ -1,0 +1,11 @@
+// A program that has not allocated anything: it says "ready" and waits for its input to end.
+
+#include <unistd.h>
+
+int main(void) {
+  if (write(STDOUT_FILENO, "ready\n", 6) != 6) return 1;
+  char none = 0;
+  while (read(STDIN_FILENO, &none, 1) > 0) {
+  }
+  return 0;
+}
