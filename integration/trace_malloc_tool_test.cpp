@@ -117,6 +117,16 @@ TEST_CASE("a program that another process has stopped is refused by that process
   CHECK(::ptrace(PTRACE_DETACH, pid, nullptr, nullptr) == 0);
 }
 
+TEST_CASE("what no sample shows is not said to be nothing") {
+  LiveTarget target("malloced");
+  const ToolRun run = run_tool({"trace", "--heap", "malloc", "--every", "64M", "--for", "100ms",
+                                fmt::format("{}", target.pid())});
+  CHECK(run.status == 0);
+  INFO(run.errors);
+  CHECK(run.errors.find("less than about 64.0 MiB allocated, less than about 64.0 MiB of them "
+                        "in use") != std::string::npos);
+}
+
 TEST_CASE("a program that the tool starts is traced in malloc if it has no collector") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("trace.json");

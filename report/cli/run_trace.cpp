@@ -28,14 +28,19 @@ void add_problems(std::vector<std::string> problems, Answer& answer) {
   for (std::string& problem : problems) answer.remarks.push_back(std::move(problem));
 }
 
+// What samples show of so many bytes: nothing below the bytes that one sample stands for.
+std::string estimated(double bytes, const trace::SiteTable& table) {
+  if (!table.is_estimate()) return human_bytes(rounded(bytes));
+  if (rounded(bytes) == 0) return "less than about " + human_bytes(table.header.every);
+  return "about " + human_bytes(rounded(bytes));
+}
+
 std::string summary_of(const trace::SiteTable& table) {
   const double seconds = static_cast<double>(table.header.duration_ns) / 1e9;
-  const std::string about = table.is_estimate() ? "about " : "";
-  return fmt::format("{} in {:.1f} s: {}{} allocated, {}{} of them in use; {}",
-                     counted(table.total.samples, "sample"), seconds, about,
-                     human_bytes(rounded(table.total.bytes)), about,
-                     human_bytes(rounded(table.total.in_use_bytes)),
-                     counted(table.header.drops, "sample") + " lost");
+  return fmt::format(
+      "{} in {:.1f} s: {} allocated, {} of them in use; {} lost",
+      counted(table.total.samples, "sample"), seconds, estimated(table.total.bytes, table),
+      estimated(table.total.in_use_bytes, table), counted(table.header.drops, "sample"));
 }
 
 Answer answer_with_table(const Job& job, const trace::Trace& trace) {
