@@ -122,4 +122,14 @@ TEST_CASE("what grows during a trace is shown with function and line") {
   CHECK(run.output.find("additions.c:") != std::string::npos);
 }
 
+TEST_CASE("what a trace has recorded keeps nothing alive") {
+  LiveTarget target("adds");
+  const ToolRun run =
+      run_tool({"suspects", "--trace", "1s", "--every", "64", fmt::format("{}", target.pid())});
+  INFO(run.output << run.errors);
+  CHECK(run.status == 0);
+  CHECK(run.output.find("through global newest of ") != std::string::npos);
+  CHECK(run.output.find("(shared memory)") == std::string::npos);
+}
+
 }  // namespace heapattach

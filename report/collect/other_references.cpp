@@ -9,6 +9,7 @@
 
 #include "attach/base/page.h"
 #include "attach/kernel/kept_words.h"
+#include "inject/trace/reader.h"
 #include "report/collect/private_memory.h"
 #include "symbols/heap/by_hand.h"
 
@@ -37,7 +38,9 @@ bool is_memory(const Mapping& mapping) {
 std::vector<const Mapping*> shared_memory(const MemoryMap& map) {
   std::vector<const Mapping*> shared;
   for (const Mapping& mapping : map.mappings()) {
-    if (heap::is_shared_memory(mapping)) shared.push_back(&mapping);
+    // What a trace has recorded keeps nothing alive.
+    const bool is_ours = mapping.path == trace::ring_path();
+    if (heap::is_shared_memory(mapping) && !is_ours) shared.push_back(&mapping);
   }
   std::stable_sort(shared.begin(), shared.end(), [](const Mapping* a, const Mapping* b) {
     return std::pair(is_file(*a), a->range.bytes) < std::pair(is_file(*b), b->range.bytes);
