@@ -18,7 +18,10 @@ namespace {
 
 // The addresses of what an expression finds in a process or file.
 std::vector<std::string> found_in(const std::string& source, const std::string& expression) {
-  const ToolRun run = run_tool({"-q", "--find", expression, "--values", "-f", "json", source});
+  std::vector<std::string> arguments{"-q", "--find", expression, "-f", "json", source};
+  const bool is_file = source.starts_with('/');
+  if (!is_file) arguments.emplace_back("--values");
+  const ToolRun run = run_tool(arguments);
   INFO(run.errors);
   REQUIRE(run.status == 0);
   simdjson::dom::parser parser;
@@ -54,6 +57,22 @@ TEST_CASE("an object is found by a text that a field of it references, live and 
   CHECK(saved.output ==
         fmt::format("1 of 300 Product matches\n{}  32 bytes  Product  @name: \"/product/2007\"\n",
                     one[0]));
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+TEST_CASE("an object is found by its only field, live and saved") {
+  if (!is_target_built("one_field")) return print_skip("the collector's library is not installed");
+  LiveTarget target("one_field");
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("heap.jsonl.gz");
+  const std::string pid = fmt::format("{}", target.pid());
+  REQUIRE(run_tool({"-q", "--values", "-o", file, pid}).status == 0);
+  for (const std::string& source : {pid, file}) {
+    CAPTURE(source);
+    CHECK(found_in(source, "struct one[number >= 20]").size() == 10);
+    CHECK(found_in(source, "struct one[number == nil]").empty());
+    CHECK(found_in(source, "struct outer[inner.number == 7]").size() == 1);
+  }
   CHECK(harm_done_to(target.pid()) == "");
 }
 

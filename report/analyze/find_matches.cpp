@@ -307,14 +307,25 @@ class Matcher {
   bool see_values(ObjectIndex object, std::string_view path, const See& see) const {
     const snapshot::ValuePiece* const piece = snapshot::piece_of(snapshot_, object);
     if (piece == nullptr) return false;
-    const auto& paths = type_of(object).value_paths;
+    const snapshot::Type& type = type_of(object);
     bool is_there = false;
     for (const snapshot::Value& value : piece->of(object)) {
-      if (value.path == snapshot::Value::kOwn || plain_path(paths[value.path]) != path) continue;
+      const bool is_it = value.path == snapshot::Value::kOwn
+                             ? is_only_field(type, path)
+                             : plain_path(type.value_paths[value.path]) == path;
+      if (!is_it) continue;
       is_there = true;
       see(seen_of(object, *piece, value));
     }
     return is_there;
+  }
+
+  // Whether the path is that of the type's only field, whose value is the object's own. A file does
+  // not have the paths of such values.
+  [[nodiscard]] bool is_only_field(const snapshot::Type& type, std::string_view path) const {
+    if (snapshot_.header.runtime == "ruby") return false;
+    if (!type.value_paths.empty()) return plain_path(type.value_paths.front()) == path;
+    return type.fields.size() == 1 && declares(type, path);
   }
 
   [[nodiscard]] Seen seen_of(ObjectIndex object,
