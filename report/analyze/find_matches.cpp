@@ -325,7 +325,7 @@ class Matcher {
   [[nodiscard]] bool is_only_field(const snapshot::Type& type, std::string_view path) const {
     if (snapshot_.header.runtime == "ruby") return false;
     if (!type.value_paths.empty()) return plain_path(type.value_paths.front()) == path;
-    return type.fields.size() == 1 && declares(type, path);
+    return type.fields.size() == 1 && plain_path(type.fields.front().name) == path;
   }
 
   [[nodiscard]] Seen seen_of(ObjectIndex object,
@@ -358,8 +358,11 @@ class Matcher {
   // Whether the type has the field that the path names. Objects that lack a value there have nil.
   static bool declares(const snapshot::Type& type, std::string_view path) {
     const std::string_view first = path.substr(0, path.find_first_of(".["));
-    return std::any_of(type.fields.begin(), type.fields.end(),
-                       [&](const auto& field) { return plain_path(field.name) == first; }) ||
+    const auto is_it = [&](const auto& field) {
+      const std::string name = plain_path(field.name);
+      return name == first || name == path;
+    };
+    return std::any_of(type.fields.begin(), type.fields.end(), is_it) ||
            std::any_of(type.paths.begin(), type.paths.end(),
                        [&](const auto& known) { return plain_path(known.text) == path; }) ||
            std::any_of(type.value_paths.begin(), type.value_paths.end(),
