@@ -18,7 +18,7 @@ struct ThreadData {
   // Thread-local variables are below this, if there are not unusually many.
   std::uint64_t variables_end = 0;
 };
-// What there is on a processor (e_machine).
+// The offsets for a processor (e_machine).
 [[nodiscard]] constexpr ThreadData thread_data(std::uint16_t machine) {
   if (machine == EM_AARCH64) return {.self_at = {}, .vector_at = 0, .variables_end = 0x4000};
   return {.self_at = kThreadSelfAt, .vector_at = 8, .variables_end = 0};

@@ -84,6 +84,12 @@ LimitedUse memory_use(const GroupDirectory& group) {
       number_in(group.path + (is_new ? "/memory.max" : "/memory.limit_in_bytes"))};
 }
 
+LimitedUse memory_use_that_stays(const GroupDirectory& group) {
+  LimitedUse use = memory_use(group);
+  if (use.limit) use.used -= std::min(use.used, droppable_bytes(group));
+  return use;
+}
+
 std::vector<GroupDirectory> own_control_groups(std::string_view controller) {
   return control_groups(controller, kernel_text("/proc/self/cgroup"),
                         kernel_text("/proc/self/mounts"));
@@ -92,10 +98,8 @@ std::vector<GroupDirectory> own_control_groups(std::string_view controller) {
 std::uint64_t memory_left() {
   auto left = bytes_after(kernel_text("/proc/meminfo"), "MemAvailable").value_or(0);
   for (const GroupDirectory& group : own_control_groups("memory")) {
-    const LimitedUse use = memory_use(group);
-    if (!use.limit) continue;
-    const std::uint64_t kept = use.used - std::min(use.used, droppable_bytes(group));
-    left = std::min(left, *use.limit - std::min(*use.limit, kept));
+    const LimitedUse use = memory_use_that_stays(group);
+    if (use.limit) left = std::min(left, *use.limit - std::min(*use.limit, use.used));
   }
   return left;
 }

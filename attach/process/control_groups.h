@@ -37,6 +37,8 @@ struct LimitedUse {
 };
 
 [[nodiscard]] LimitedUse memory_use(const GroupDirectory& group);
+// The same without what the kernel drops before anything fails, if there is a limit.
+[[nodiscard]] LimitedUse memory_use_that_stays(const GroupDirectory& group);
 [[nodiscard]] LimitedUse task_use(const GroupDirectory& group);
 // The groups of this process.
 [[nodiscard]] std::vector<GroupDirectory> own_control_groups(std::string_view controller);

@@ -74,7 +74,7 @@ Result<void> PtraceTracer::seize(pid_t tid) {
   constexpr std::uintptr_t kOptions = PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
   // Another tracer may have let the thread go between the kernel's refusal and our look at the
   // reason, so a refusal counts only if it is repeated.
-  for (int refusals = 0;;) {
+  for (bool is_first = true;; is_first = false) {
     is_seizing_.store(true, std::memory_order_relaxed);
     const long seized =
         traced(FaultPoint::Seize, PTRACE_SEIZE, tid, nullptr, ptrace_word(kOptions));
@@ -82,9 +82,8 @@ Result<void> PtraceTracer::seize(pid_t tid) {
     is_seizing_.store(false, std::memory_order_relaxed);
     if (seized == 0) return {};
     if (failure != EPERM) return os_error("PTRACE_SEIZE", failure);
-    const auto status = process_.thread_status(tid);
-    const bool is_traced = !status || status->tracer != 0;
-    if (is_traced || ++refusals == 2) return explain_refusal(tid);
+    auto explained = explain_refusal(tid);
+    if (explained || explained.error().kind != ErrorKind::Denied || !is_first) return explained;
   }
 }
 

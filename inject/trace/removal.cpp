@@ -119,7 +119,7 @@ class Removal {
   [[nodiscard]] const std::string& why_waits() const { return why_waits_; }
 
  private:
-  // What there is of what is to be removed.
+  // The parts of the recorder that are in the target.
   [[nodiscard]] Remains find_what() const {
     Remains remains = find_mapped(map_, control_.memory());
     const bool is_other = what_.code && remains.code.start.value != *what_.code;

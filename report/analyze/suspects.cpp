@@ -121,7 +121,7 @@ class SuspectFinder {
     }
   }
 
-  // What each one consists of, and its sentence.
+  // Fills in what each suspect consists of, and the sentence about it.
   void add_words() {
     for (std::size_t i = 0; i < members_.size(); ++i) {
       Suspect& suspect = result_.found[i];

@@ -28,7 +28,7 @@ void add_problems(std::vector<std::string> problems, Answer& answer) {
   for (std::string& problem : problems) answer.remarks.push_back(std::move(problem));
 }
 
-// What samples show of so many bytes: nothing below the bytes that one sample stands for.
+// An estimate in words. Samples cannot show less than the bytes that one of them stands for.
 std::string estimated(double bytes, const trace::SiteTable& table) {
   if (!table.is_estimate()) return human_bytes(rounded(bytes));
   if (rounded(bytes) == 0) return "less than about " + human_bytes(table.header.every);

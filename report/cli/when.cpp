@@ -55,10 +55,8 @@ LimitedUse tightest(const Process& process) {
   const std::uint64_t available = bytes_after(machine, "MemAvailable").value_or(0);
   LimitedUse found{all - std::min(all, available), all};
   for (const GroupDirectory& group : control_groups("memory", process)) {
-    LimitedUse use = memory_use(group);
-    if (!use.limit || *use.limit >= *found.limit) continue;
-    use.used -= std::min(use.used, droppable_bytes(group));
-    found = use;
+    const LimitedUse use = memory_use_that_stays(group);
+    if (use.limit && *use.limit < *found.limit) found = use;
   }
   return found;
 }

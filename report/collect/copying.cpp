@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "attach/process/control_groups.h"
 #include "report/collect/private_memory.h"
 #include "report/collect/see_memory.h"
 #include "report/parallel.h"
@@ -14,10 +13,10 @@ namespace heapattach::snapshot {
 namespace {
 
 // The bytes of a heap to keep in memory while it is read through a window. Scanned objects are
-// accessed in random order, and the rest, such as texts, in address order. A list that leads all
-// over a window's heap takes a fault for each of its objects, so what is scanned is kept whole if
-// there is enough memory.
-std::size_t window_bytes(const heap::BlockIndex& index, std::uint64_t in_use) {
+// accessed in random order, and the rest, such as texts, in address order. A list whose objects are
+// scattered would cost a page fault for each of them, so what is scanned is kept whole if there is
+// room.
+std::size_t window_bytes(const heap::BlockIndex& index, std::uint64_t in_use, std::uint64_t room) {
   constexpr std::uint64_t kLeast = 16U << 20;
   constexpr std::uint64_t kPerObject = 4;
   constexpr std::uint64_t kShareOfScanned = 10;
@@ -28,15 +27,11 @@ std::size_t window_bytes(const heap::BlockIndex& index, std::uint64_t in_use) {
     if (!block.is_atomic()) scanned += block.objects * block.object_bytes;
   }
   scanned = std::min(scanned, in_use);
-  return kLeast + std::max(objects * kPerObject + scanned / kShareOfScanned,
-                           std::min(scanned, memory_for_copy()));
+  return kLeast +
+         std::max(objects * kPerObject + scanned / kShareOfScanned, std::min(scanned, room));
 }
 
 }  // namespace
-
-std::uint64_t memory_for_copy() {
-  return memory_left() / 2;
-}
 
 Copying::Copying(const Target& target,
                  CopySource source,
@@ -112,9 +107,10 @@ Result<std::vector<Range>> Copying::add_everything() {
 }
 
 Result<std::vector<Range>> Copying::add_heap(std::vector<Range> heap) {
-  if (source_.in_passing) {
+  if (source_.window_room) {
     Fd mem = HA_TRY(LiveMemory::open_mem(*source_.process));
-    HA_TRY(held_.capture.add_window(std::move(mem), heap, window_bytes(held_.index(), in_use_)));
+    const std::size_t window = window_bytes(held_.index(), in_use_, *source_.window_room);
+    HA_TRY(held_.capture.add_window(std::move(mem), heap, window));
     return heap;
   }
   HA_TRY(add_contents(heap));

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,15 +11,13 @@
 
 namespace heapattach::snapshot {
 
-// How much memory a copy of a clone's heap may take, which could be read where it is instead: half
-// of what is left.
-[[nodiscard]] std::uint64_t memory_for_copy();
-
 // The source of a copy of the heap: the target, or a clone of it.
 struct CopySource {
   const Process* process;  // null for a core file, which is loaded into the target
   const MemoryReader& memory;
-  bool in_passing = false;  // the heap is not copied, but accessed through a window
+  // Set if the heap is not copied, but accessed through a window, which may take this many bytes
+  // even where it needs less.
+  std::optional<std::uint64_t> window_room{};
 };
 
 // One attempt to copy the source, which is stopped unless Hold::Nothing was chosen. Borrows

@@ -1,13 +1,16 @@
 #include "report/collect/hold_heap.h"
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "attach/process/control_groups.h"
 #include "report/collect/copying.h"
 #include "report/collect/hold_attempts.h"
 #include "report/collect/pause.h"
+#include "report/collect/private_memory.h"
 #include "report/parallel.h"
 #include "symbols/heap/by_hand.h"
 #include "symbols/heap/heap_memory.h"
@@ -27,16 +30,16 @@ std::uint64_t total_bytes(std::span<const heap::RootRange> roots) {
   return sum;
 }
 
-// The heap's size, less what is free in it.
-std::uint64_t used_bytes(const heap::Counters& now) {
-  const std::uint64_t heap = now.heap_bytes.value_or(0);
-  return heap - std::min(heap, now.free_bytes.value_or(0));
+// The heap's size, less what is free in it; nothing if the counters were not found.
+std::optional<std::uint64_t> used_bytes(const Target& target) {
+  const heap::Counters now = target.heaps.front()->counters(target.memory);
+  if (!now.heap_bytes) return std::nullopt;
+  return *now.heap_bytes - std::min(*now.heap_bytes, now.free_bytes.value_or(0));
 }
 
 // Reserves room for everything that will be copied. Address space costs nothing, so it is generous;
 // only memory that is certain to be used is touched beforehand.
 Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
-  const heap::Counters now = target.heaps.front()->counters(target.memory);
   std::uint64_t mapped = 0;
   for (const Mapping& mapping : target.map.mappings()) {
     const bool is_left_out = mapping.range.bytes > kLargestMapping;
@@ -51,19 +54,26 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   if (target.has_by_hand()) {
     return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, target.process ? most : 0);
   }
-  const std::uint64_t copied = is_heap_copied ? used_bytes(now) : 0;
+  const std::uint64_t copied = is_heap_copied ? used_bytes(target).value_or(0) : 0;
   const std::uint64_t likely =
       std::min(most, copied + total_bytes(target.heaps.front()->static_roots()));
   return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, likely);
 }
 
-// Whether the heap is not copied, but read from the clone where it is. Counting needs each object's
-// contents only once. But it needs them in the order in which the objects are found, which may be
-// all over the heap, so a heap for which there is enough memory is copied.
-bool is_read_in_passing(const Target& target, Hold hold, const TakeOptions& options) {
+// The memory for a window on the clone's heap; nothing if the heap is copied. Counting needs each
+// object's contents only once, so the heap can be read in place. But it needs them in the order in
+// which the objects are found, which may be all over the heap, so a heap that fits into half of the
+// memory that is left is copied.
+std::optional<std::uint64_t> window_room(const Target& target,
+                                         Hold hold,
+                                         const TakeOptions& options) {
   const bool may_be =
       hold == Hold::Clone && !target.has_by_hand() && !options.with_edges && !options.texts_only;
-  return may_be && used_bytes(target.heaps.front()->counters(target.memory)) > memory_for_copy();
+  if (!may_be) return std::nullopt;
+  const std::uint64_t room = memory_left() / 2;
+  const auto used = used_bytes(target);
+  if ((used ? *used : most_used_bytes(target)) <= room) return std::nullopt;
+  return room;
 }
 
 // The longest pause ends before the time for the whole run does.
@@ -77,10 +87,15 @@ std::chrono::milliseconds longest_pause(const Request& request) {
 // copied, and false if it should be tried again.
 class Attempt {
  public:
-  Attempt(const Target& target, const TakeOptions& options, bool accept_misfits, HeldHeap& held)
+  Attempt(const Target& target,
+          const TakeOptions& options,
+          std::optional<std::uint64_t> window_room,
+          bool accept_misfits,
+          HeldHeap& held)
       : target_(target),
         options_(options),
         request_(options.request),
+        window_room_(window_room),
         accept_misfits_(accept_misfits || target.core || options.held != nullptr),
         held_(held) {}
 
@@ -107,9 +122,9 @@ class Attempt {
   }
 
   // If the threads run meanwhile, nothing shows what they wait for.
-  CopyFrom copy(bool with_waits = true, bool in_passing = false) {
-    return [this, with_waits, in_passing](const HeldSource& from) -> Result<void> {
-      Copying copying(target_, {from.process, from.memory, in_passing}, held_, from.deadline);
+  CopyFrom copy(bool with_waits = true, std::optional<std::uint64_t> window_room = {}) {
+    return [this, with_waits, window_room](const HeldSource& from) -> Result<void> {
+      Copying copying(target_, {from.process, from.memory, window_room}, held_, from.deadline);
       copying.with_memory(options_.on_memory != nullptr)
           .with_waits(with_waits ? wait_reader(options_) : nullptr)
           .with_contents(options_.with_contents);
@@ -129,7 +144,6 @@ class Attempt {
   }
 
   Result<bool> cloned() {
-    const bool in_passing = is_read_in_passing(target_, Hold::Clone, options_);
     bool is_collecting = false;
     HoldOptions stop = how(request_.longest_pause());
     stop.look = [&]() -> Result<void> {
@@ -143,10 +157,10 @@ class Attempt {
       held_.others = HA_TRY(copy_other_references(target_, map, limits, held_.capture));
       return {};
     };
-    auto clone = hold_clone(target_, request_, stop, copy(true, in_passing), held_);
+    auto clone = hold_clone(target_, request_, stop, copy(true, window_room_), held_);
     if (!clone && is_collecting) return false;
     if (!clone) return std::move(clone).error();
-    if (is_copied_ && in_passing) {
+    if (is_copied_ && window_room_) {
       held_.clone = std::move(*clone);
       return true;
     }
@@ -157,6 +171,7 @@ class Attempt {
   const Target& target_;
   const TakeOptions& options_;
   const Request& request_;
+  std::optional<std::uint64_t> window_room_;
   bool accept_misfits_;
   HeldHeap& held_;
   bool is_copied_ = false;
@@ -165,9 +180,8 @@ class Attempt {
 // Decides for --snapshot auto.
 Hold decide(const Target& target, const TakeOptions& options) {
   if (options.hold != Hold::Auto || target.core || options.held != nullptr) return options.hold;
-  const heap::Counters now = target.heaps.front()->counters(target.memory);
   const std::uint64_t used =
-      target.has_by_hand() ? resident_bytes(target).value_or(0) : used_bytes(now);
+      (target.has_by_hand() ? resident_bytes(target) : used_bytes(target)).value_or(0);
   const PauseEstimate estimate =
       estimate_pause(*target.process, used, options.request.longest_pause());
   const Hold hold = choose_hold(estimate, options.request.max_pause);
@@ -187,8 +201,8 @@ bool has_problems(const HeldHeap& held) {
 
 Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const TakeOptions& options) {
   const Hold first = decide(target, options);
-  auto held = std::make_unique<HeldHeap>(
-      HA_TRY(make_arena(target, !is_read_in_passing(target, first, options))));
+  const auto room = window_room(target, first, options);
+  auto held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target, !room)));
   HoldAttempts attempts;
   // Discards a dead clone's partial copy.
   attempts.start_afresh = [&]() -> Result<void> {
@@ -197,7 +211,7 @@ Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const Take
     return {};
   };
   attempts.once = [&](Hold hold, bool is_last) -> Result<bool> {
-    const bool is_copied = HA_TRY(Attempt(target, options, is_last, *held).run(hold));
+    const bool is_copied = HA_TRY(Attempt(target, options, room, is_last, *held).run(hold));
     if (!target.has_by_hand()) return is_copied;
     if (is_copied) {
       HA_TRY(read_heaps(target, options.request, *held));

@@ -38,7 +38,7 @@ bool is_memory(const Mapping& mapping) {
 std::vector<const Mapping*> shared_memory(const MemoryMap& map) {
   std::vector<const Mapping*> shared;
   for (const Mapping& mapping : map.mappings()) {
-    // What a trace has recorded keeps nothing alive.
+    // A recorder's own ring keeps nothing alive.
     const bool is_ours = mapping.path == trace::ring_path();
     if (heap::is_shared_memory(mapping) && !is_ours) shared.push_back(&mapping);
   }

@@ -45,12 +45,6 @@ std::optional<LimitedUse> tightest(const std::vector<GroupDirectory>& groups, co
   return found;
 }
 
-LimitedUse memory_use_that_stays(const GroupDirectory& group) {
-  LimitedUse use = memory_use(group);
-  if (use.limit) use.used -= std::min(use.used, droppable_bytes(group));
-  return use;
-}
-
 std::optional<LimitedUse> use_of_bytes(std::string_view status,
                                        std::string_view key,
                                        std::string_view limits,

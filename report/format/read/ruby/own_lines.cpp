@@ -103,7 +103,8 @@ class Namer {
     }
   }
 
-  // What the edges without a name reference, sorted, and their numbers.
+  // Collects the edges without a name: the address that each references, and its number, sorted by
+  // address.
   static std::vector<std::pair<std::uint64_t, std::uint32_t>> unnamed_edges(
       const RubyPiece& piece, std::pair<std::uint32_t, std::uint32_t> edges) {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> unnamed;
