@@ -54,6 +54,11 @@ TEST_CASE("shared memory that the page tables do not have is searched all the sa
   }
 }
 
+TEST_CASE("a memfd is searched though a mapped file on another file system has its inode number") {
+  LiveTarget target("held_elsewhere", {"twins"});
+  check_leaks(target, {});
+}
+
 TEST_CASE("a report on leaks says what was not searched for references") {
   LiveTarget target("held_elsewhere", {"uring", "large"});
   const ToolRun run = run_tool({"leaks", pid_of(target)});

@@ -75,7 +75,8 @@ Result<MemoryFile> open_memory_file(const Process& process, const std::string& n
   if (!S_ISREG(status.st_mode) || !is_memory(found)) {
     return Error{ErrorKind::Impossible, fmt::format("{} is not a file in memory", name)};
   }
-  return MemoryFile{status.st_ino, static_cast<std::uint64_t>(status.st_blocks) * kStoredUnit,
+  return MemoryFile{{status.st_dev, status.st_ino},
+                    static_cast<std::uint64_t>(status.st_blocks) * kStoredUnit,
                     HA_TRY(reopen(found))};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,9 +16,16 @@ namespace heapattach {
 // The bytes in a pipe, which stay there. Empty if it is none, or cannot be opened.
 [[nodiscard]] std::vector<std::byte> pipe_contents(const Process& process, const std::string& name);
 
+// What tells files apart: a file system numbers its files without regard to others.
+struct FileId {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  friend auto operator<=>(const FileId&, const FileId&) = default;
+};
+
 // A memfd, or other shared memory, which is a file to the kernel.
 struct MemoryFile {
-  std::uint64_t inode = 0;
+  FileId id;
   std::uint64_t stored_bytes = 0;  // without holes
   Fd file;
 };

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include "attach/kernel/kept_contents.h"
 #include "attach/process/descriptors.h"
 #include "attach/process/kernel_text.h"
 
@@ -30,8 +29,8 @@ std::string facts_of(const Process& process, const Descriptor& one) {
   return text ? std::move(*text) : std::string();
 }
 
-// Reads shared memory as files, each once. What is mapped was read there, unless more is stored
-// than the mappings show.
+// Reads shared memory as files, each once. Skips a file if the caller reads all that it stores
+// through its mappings.
 class MemoryFiles {
  public:
   MemoryFiles(const Process& process, const KeptLimits& limits, KeptByKernel& kept)
@@ -41,9 +40,9 @@ class MemoryFiles {
   bool read(const std::string& name, std::string_view words) {
     const auto file = open_memory_file(process_, name);
     if (!file) return false;
-    if (!seen_.insert(file->inode).second) return true;
-    const auto mapped = limits_.mapped.find(file->inode);
-    if (mapped != limits_.mapped.end() && mapped->second.read_bytes >= file->stored_bytes) {
+    if (!seen_.insert(file->id).second) return true;
+    const auto mapped = limits_.mapped.find(file->id);
+    if (mapped != limits_.mapped.end() && mapped->second.read_bytes() >= file->stored_bytes) {
       return true;
     }
     KeptWords found{words, contents_of(*file, left_)};
@@ -55,8 +54,8 @@ class MemoryFiles {
   }
 
   void read_mapped() {
-    for (const auto& [inode, file] : limits_.mapped) {
-      if (file.absent_bytes == 0 || seen_.contains(inode)) continue;
+    for (const auto& [id, file] : limits_.mapped) {
+      if (file.absent_bytes == 0 || seen_.contains(id)) continue;
       if (!read(file.name, "(shared memory)")) kept_.left_out_bytes += file.absent_bytes;
     }
   }
@@ -66,7 +65,7 @@ class MemoryFiles {
   const KeptLimits& limits_;
   KeptByKernel& kept_;
   std::uint64_t left_;
-  std::set<std::uint64_t> seen_;  // by inode
+  std::set<FileId> seen_;
 };
 
 // Descriptors of one kind.
@@ -157,6 +156,21 @@ constexpr std::array kKeepers = {
     Keeper{"/memfd:", read_memory_files}};
 
 }  // namespace
+
+std::uint64_t MappedFile::read_bytes() const {
+  std::vector<Part> parts = read;
+  std::sort(parts.begin(), parts.end(),
+            [](const Part& a, const Part& b) { return a.offset < b.offset; });
+  std::uint64_t bytes = 0;
+  std::uint64_t done = 0;  // everything below this offset has been counted
+  for (const Part& part : parts) {
+    const std::uint64_t end = part.offset + part.bytes;
+    if (end <= done) continue;
+    bytes += end - std::max(done, part.offset);
+    done = end;
+  }
+  return bytes;
+}
 
 std::vector<std::uint64_t> epoll_data(std::string_view fdinfo) {
   constexpr std::string_view kData = "data:";

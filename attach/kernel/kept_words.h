@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attach/kernel/kept_contents.h"
 #include "attach/process/process.h"
 
 // What a program has left to the kernel, which gives it back later: the data of epoll, the value
@@ -23,20 +24,28 @@ struct KeptWords {
 struct KeptByKernel {
   std::vector<KeptWords> words;
   std::uint64_t request_queues = 0;  // instances of io_uring: their requests are not shown
-  std::uint64_t left_out_bytes = 0;  // of shared memory: above the limit, or not to be opened
+  std::uint64_t left_out_bytes =
+      0;  // of shared memory: over the limit, or in files that could not be opened
 };
 
-// Shared memory as the process's page tables show it. Pages that the kernel has taken from them, or
-// that the process has not touched, may be stored all the same.
+// Shared memory as the process's page tables show it. The file may hold more: pages that were
+// swapped out, or that this process never touched.
 struct MappedFile {
-  std::uint64_t read_bytes = 0;    // which the caller reads
+  struct Part {
+    std::uint64_t offset = 0;  // in the file
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Part> read;          // by the caller; they overlap if the file is mapped twice
   std::uint64_t absent_bytes = 0;  // the rest of the mappings
   std::string name;                // "map_files/…"
+
+  // The size of all that is read, each byte counted once.
+  [[nodiscard]] std::uint64_t read_bytes() const;
 };
 
 struct KeptLimits {
-  std::uint64_t file_bytes = 0;                  // of the contents of shared memory
-  std::map<std::uint64_t, MappedFile> mapped{};  // by inode
+  std::uint64_t file_bytes = 0;  // of the contents of shared memory
+  std::map<FileId, MappedFile> mapped{};
 };
 
 // Reads them while the process is stopped; if it runs, they may change meanwhile. Consumes nothing.

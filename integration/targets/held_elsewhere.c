@@ -4,11 +4,13 @@
 //     ready leaked=7 leaked_bytes=N
 // and waits for the end of its standard input. With the argument "uring" it also has an instance of
 // io_uring, with "aio" a context of io_setup(2), and with "large" more shared memory than is
-// searched.
-// With "absent" first, its page tables do not have the shared memory, as if it had been paged out.
+// searched. With "twins" it has a memfd that is not mapped, and a mapped file of /dev/shm with the
+// same inode number. With "absent" first, its page tables do not have the shared memory, as if it
+// had been paged out.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <malloc.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,6 +60,14 @@ __attribute__((noinline)) static void leave_to_kernel(void) {
   const int file = memfd_create("kept", 0);
   void* const in_file = block(1400);
   check(pwrite(file, &in_file, sizeof in_file, 3 * kPage) == sizeof in_file, "write to memfd");
+  const int half = memfd_create("half", 0);
+  void* const in_half = block(1500);
+  check(pwrite(half, &in_half, sizeof in_half, kPage) == sizeof in_half, "write to memfd");
+  for (int i = 0; i < 2; ++i) {
+    volatile char* const first = mmap(NULL, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, half, 0);
+    check(first != MAP_FAILED, "mmap");
+    first[0] = 1;
+  }
 }
 
 static int is_absent;
@@ -95,6 +106,38 @@ __attribute__((noinline)) static void share(void) {
   const int file = mkstemp(path);
   unlink(path);
   put(map_file(file, kPage), block(2400));
+}
+
+static ino_t number_of(int file) {
+  struct stat status;
+  check(file >= 0 && fstat(file, &status) == 0, "fstat");
+  return status.st_ino;
+}
+
+static int memory_file(void) {
+  return memfd_create("twin", 0);
+}
+
+static int shared_file(void) {
+  return open("/dev/shm", O_TMPFILE | O_RDWR, 0600);
+}
+
+// Both file systems count upwards, one of them for each processor, so the one that is behind makes
+// files until it has caught up.
+__attribute__((noinline)) static void share_twins(void) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  check(sched_setaffinity(0, sizeof one, &one) == 0, "sched_setaffinity");
+  int files[2] = {memory_file(), shared_file()};
+  while (number_of(files[0]) != number_of(files[1])) {
+    const int behind = number_of(files[0]) < number_of(files[1]) ? 0 : 1;
+    close(files[behind]);
+    files[behind] = behind == 0 ? memory_file() : shared_file();
+  }
+  void* const in_file = block(4000);
+  check(pwrite(files[0], &in_file, sizeof in_file, 0) == sizeof in_file, "write to memfd");
+  put(map_file(files[1], kPage), block(4100));
 }
 
 // mov $address, %rax; ret
@@ -151,6 +194,8 @@ int main(int count, char** words) {
     } else if (strcmp(words[i], "aio") == 0) {
       unsigned long context = 0;
       check(syscall(SYS_io_setup, 4, &context) >= 0, "io_setup");
+    } else if (strcmp(words[i], "twins") == 0) {
+      share_twins();
     } else if (strcmp(words[i], "large") == 0) {
       memset(map_file(memfd_create("large", 0), kLarge), 1, kLarge);
     }

@@ -59,7 +59,7 @@ class SharedParts {
       return;
     }
     std::uint64_t absent = mapping.range.bytes;
-    std::uint64_t read = 0;
+    std::vector<MappedFile::Part> read;
     for (Range part : present(mapping.range)) {
       const std::uint64_t bytes = std::min(part.bytes, left_);
       left_out_ += part.bytes - bytes;
@@ -68,7 +68,7 @@ class SharedParts {
       part.bytes = bytes;
       if (bytes == 0) continue;
       parts_.push_back(part);
-      read += bytes;
+      read.push_back({mapping.file_offset + (part.start - mapping.range.start), bytes});
     }
     if (is_memory(mapping)) add_file(mapping, read, absent);
   }
@@ -78,12 +78,14 @@ class SharedParts {
     return std::move(parts_);
   }
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
-  [[nodiscard]] const std::map<std::uint64_t, MappedFile>& by_inode() const { return by_inode_; }
+  [[nodiscard]] const std::map<FileId, MappedFile>& files() const { return files_; }
 
  private:
-  void add_file(const Mapping& mapping, std::uint64_t read, std::uint64_t absent) {
-    MappedFile& file = by_inode_[mapping.inode];
-    file.read_bytes += read;
+  void add_file(const Mapping& mapping,
+                const std::vector<MappedFile::Part>& read,
+                std::uint64_t absent) {
+    MappedFile& file = files_[{mapping.device, mapping.inode}];
+    file.read.insert(file.read.end(), read.begin(), read.end());
     file.absent_bytes += absent;
     file.name =
         fmt::format("map_files/{:x}-{:x}", mapping.range.start.value, mapping.range.end().value);
@@ -101,7 +103,7 @@ class SharedParts {
   std::vector<Range> parts_;
   std::uint64_t left_ = kMostShared;
   std::uint64_t left_out_ = 0;
-  std::map<std::uint64_t, MappedFile> by_inode_;
+  std::map<FileId, MappedFile> files_;
 };
 
 // The bytes that the kernel keeps, as memory.
@@ -192,7 +194,7 @@ Result<OtherReferences> copy_other_references(const Opened& target,
   std::uint64_t left_out = shared.left_out();
   if (target.process) {
     KeptByKernel kept =
-        read_kept_words(*target.process, {.file_bytes = kMostShared, .mapped = shared.by_inode()});
+        read_kept_words(*target.process, {.file_bytes = kMostShared, .mapped = shared.files()});
     const KeptMemory memory(std::move(kept.words));
     HA_TRY(capture.add(memory, memory.ranges(), limits));
     others.roots = memory.roots();

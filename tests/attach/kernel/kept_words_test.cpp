@@ -18,4 +18,12 @@ TEST_CASE("a timer has the value that its signal brings") {
   CHECK(timer_values("signal: 10\nsignal: 10/x\n").empty());
 }
 
+TEST_CASE("a part of a file that is mapped twice is read once") {
+  const MappedFile twice{.read = {{0, 4096}, {0, 4096}}, .absent_bytes = 0, .name = {}};
+  CHECK(twice.read_bytes() == 4096);
+  const MappedFile several{
+      .read = {{8192, 4096}, {0, 4096}, {2048, 4096}, {3000, 10}}, .absent_bytes = 0, .name = {}};
+  CHECK(several.read_bytes() == 2048 + 2 * 4096);
+}
+
 }  // namespace heapattach
