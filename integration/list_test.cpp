@@ -1,5 +1,7 @@
 // The list of the processes that can be read: it is true, and the processes do not notice it.
 
+#include <filesystem>
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <simdjson.h>
@@ -69,6 +71,20 @@ TEST_CASE(
     CHECK_MESSAGE(has(row, fmt::format("\"name\":\"{}\"", name_of(target.pid()))), row);
     CHECK_MESSAGE(has(row, "\"started\":\"2"), row);
     CHECK(difference(before, traces_of(target.pid())) == "");
+  }
+}
+
+TEST_CASE("a program whose path has a blank has not given itself a title") {
+  const std::string copy = "plain copy";
+  std::filesystem::copy_file(target_path("plain"), target_path(copy),
+                             std::filesystem::copy_options::overwrite_existing);
+  LiveTarget target(copy);
+  for (const bool is_deleted : {false, true}) {
+    CAPTURE(is_deleted);
+    if (is_deleted) std::filesystem::remove(target_path(copy));
+    const std::string row = row_of(list(target), target.pid());
+    CHECK_MESSAGE(has(row, "\"name\":\"target_plain co"), row);
+    CHECK_MESSAGE(!has(row, "title"), row);
   }
 }
 

@@ -39,10 +39,17 @@ void add_heaps(Opened& opened, const Deadline& deadline, ReadableProcess& proces
   }
 }
 
-// What a process wrote over its arguments: one text where they were several, and then zeros.
-std::string title_in(std::string_view command_line) {
+std::string_view last_part(std::string_view path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+// What a process wrote over its arguments: one text where they were several, and then zeros. A path
+// with a blank, without arguments, looks the same.
+std::string title_in(std::string_view command_line, std::string_view program) {
   constexpr std::size_t kMost = 200;
   const std::string_view text = command_line.substr(0, command_line.find_last_not_of('\0') + 1);
+  const std::string file(last_part(text));
+  if (last_part(program) == file || last_part(program) == file + " (deleted)") return {};
   const bool is_padded = command_line.size() > text.size() + 1;
   const bool is_title = is_padded || text.find(' ') != std::string_view::npos;
   if (!is_title || text.find('\0') != std::string_view::npos) return {};
@@ -60,7 +67,8 @@ Result<ReadableProcess> glance_at_process(pid_t pid) {
   process.resident_bytes = bytes_after(status, "VmRSS").value_or(0);
   process.started = start_time(opened);
   if (const auto command_line = opened.read_file("cmdline")) {
-    process.title = title_in(*command_line);
+    const auto program = opened.read_link("exe");
+    process.title = title_in(*command_line, program ? *program : std::string());
   }
   return process;
 }
