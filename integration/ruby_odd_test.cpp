@@ -221,6 +221,38 @@ TEST_CASE("a Ruby Mutex that a suspended fiber holds is the fiber's and its thre
   CHECK(has(run.output, owner));
 }
 
+TEST_CASE("threads that wait for Mutexes of two fibers of one thread are counted apart") {
+  if (is_missing()) return;
+  const OddRuby program("two_locks");
+  const ToolRun run = run_tool({"diagnose", program.pid()});
+  INFO(run.output, run.errors);
+  const std::string owner = fmt::format("thread {} owner", program.word("owner"));
+  CHECK(has(run.output, "2 threads wait for a lock that fiber 0x"));
+  CHECK(has(run.output, " of " + owner));
+  CHECK(has(run.output, "1 thread waits for a lock that " + owner));
+}
+
+TEST_CASE("Ruby threads wait for the lock of their own ractor") {
+  if (is_missing()) return;
+  const OddRuby program("two_ractors");
+  const auto waiting = [&](std::string_view who, const std::string& holder) {
+    return fmt::format("{} for Ruby's lock, which thread {} ", who, program.word(holder));
+  };
+  // They notice only when they wake, which is within milliseconds.
+  ToolRun run;
+  for (int i = 0; i < 100; ++i) {
+    run = run_tool({"diagnose", program.pid()});
+    if (has(run.output, waiting("2 threads wait", "first")) &&
+        has(run.output, waiting("1 thread waits", "other"))) {
+      break;
+    }
+  }
+  INFO(run.output, run.errors);
+  CHECK(has(run.output, waiting("2 threads wait", "first")));
+  CHECK(has(run.output, waiting("1 thread waits", "other")));
+  CHECK(!has(run.output, "3 threads wait"));
+}
+
 TEST_CASE("a list shows the title that a process gave itself") {
   if (is_missing()) return;
   const OddRuby program("titled");

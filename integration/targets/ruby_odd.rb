@@ -117,6 +117,34 @@ when "fiber_lock"  # a suspended fiber holds a Mutex that a thread wants
   wants.name = "wants"
   settled(wants) { wants.status == "sleep" && wants.backtrace.first.include?("synchronize") }
   ready(owner: owner.native_thread_id, wants: wants.native_thread_id)
+when "two_locks"  # a suspended fiber holds one Mutex of a thread, and its running fiber another
+  locks = Array.new(2) { Mutex.new }
+  owner = Thread.new do
+    kept = Fiber.new { locks[0].synchronize { Fiber.yield } }
+    kept.resume
+    locks[1].synchronize { Queue.new.pop }
+    kept
+  end
+  owner.name = "owner"
+  settled(owner) { owner.status == "sleep" && locks.all?(&:locked?) }
+  Thread.new { loop { sleep 1 } }
+  wants = [0, 0, 1].map { |one| Thread.new { locks[one].synchronize {} } }
+  wants.each { |one| settled(one) { one.status == "sleep" && one.backtrace.first.include?("synchronize") } }
+  ready(owner: owner.native_thread_id)
+when "two_ractors"  # in each of them, C code sleeps and keeps the ractor's lock; others want it
+  def doze = syscall(RUBY_PLATFORM.start_with?("x86_64") ? 271 : 73, 0, 0, 0, 0, 0)  # ppoll
+  def add_waiting(count)
+    Array.new(count) { Thread.new { loop { sleep 0.001 } } }.each { |one| Thread.pass until one.status == "sleep" }
+  end
+  other = Ractor.new do
+    add_waiting(1)
+    Ractor.yield(Thread.current.native_thread_id)
+    doze
+  end
+  add_waiting(2)
+  $stdout.puts("ready first=#{Thread.main.native_thread_id} other=#{other.take}")
+  $stdout.flush
+  doze
 when "titled"  # as servers with workers are
   $0 = "shop: worker 3 [#{"x" * 20}]"
   ready(title: 1)

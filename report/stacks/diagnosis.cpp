@@ -274,14 +274,14 @@ void add_busy_threads(const StackReport& report, Diagnosis& diagnosis) {
 
 // Remarks on threads that wait for a thread that itself does not wait for a lock.
 void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
-  std::map<std::size_t, std::size_t> waiting_for;
-  std::map<std::size_t, std::string> fibers;  // of Ruby's, that hold the locks
+  // By the owner of the lock, and its fiber that holds it, if it is a suspended one of Ruby's.
+  std::map<std::pair<std::size_t, std::string>, std::size_t> waiting_for;
   for (const ThreadSeen& thread : report.threads) {
     if (!thread.wait.thread || thread.wait.is_for_end) continue;
-    ++waiting_for[*thread.wait.thread];
-    if (thread.ruby) fibers[*thread.wait.thread] = thread.ruby->mutex_fiber;
+    ++waiting_for[{*thread.wait.thread, thread.ruby ? thread.ruby->mutex_fiber : std::string()}];
   }
-  for (const auto& [owner, count] : waiting_for) {
+  for (const auto& [holder, count] : waiting_for) {
+    const auto& [owner, fiber] = holder;
     const ThreadSeen& thread = report.threads[owner];
     if (thread.wait.thread && !thread.wait.is_for_end) continue;
     const std::string end = thread.wait.thread ? ", which waits for the end of " +
@@ -291,8 +291,7 @@ void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
         {StatementKind::Waiting,
          fmt::format("{} for a lock that {}{} holds{}",
                      count == 1 ? "1 thread waits" : fmt::format("{} threads wait", count),
-                     fibers[owner].empty() ? std::string() : fibers[owner] + " of ",
-                     title_and_function(thread),
+                     fiber.empty() ? std::string() : fiber + " of ", title_and_function(thread),
                      !end.empty()                 ? end
                      : thread.wait.is_for_pulse() ? ", which waits for " + thread.wait.mutex
                      : thread.wait.call.empty()   ? std::string()
@@ -324,14 +323,17 @@ void add_ruby_lock(const StackReport& report, Diagnosis& diagnosis) {
     return thread.ruby && wait_of(thread).kind == kind;
   };
   if (report.saved) return;
-  const auto waiting =
-      std::count_if(report.threads.begin(), report.threads.end(),
-                    [&](const ThreadSeen& thread) { return is(thread, WaitKind::Ready); });
-  if (waiting == 0) return;
+  std::map<std::uint64_t, std::size_t> waiting_in;  // each ractor has a lock of its own
+  for (const ThreadSeen& thread : report.threads) {
+    if (is(thread, WaitKind::Ready)) ++waiting_in[thread.ruby->ractor];
+  }
   for (const ThreadSeen& thread : report.threads) {
     const bool sleeps = !thread.wait.call.empty() && thread.state != 'R' && !thread.is_busy &&
                         thread.load.value_or(0) < kHardlyRuns;
     if (!sleeps || !is(thread, WaitKind::Running)) continue;
+    const auto found = waiting_in.find(thread.ruby->ractor);
+    if (found == waiting_in.end()) continue;
+    const std::size_t waiting = found->second;
     diagnosis.remarks.push_back(
         {StatementKind::Waiting,
          fmt::format("{} for Ruby's lock, which {} keeps, in {}",

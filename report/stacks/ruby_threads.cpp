@@ -110,6 +110,7 @@ class Adding {
  private:
   void fill(const ruby::Thread& thread, ThreadSeen& seen) {
     RubySeen& ruby = *seen.ruby;
+    ruby.ractor = thread.ractor;
     ruby.name = thread.name;
     ruby.is_main = thread.is_main;
     ruby.fibers = thread.fibers;
@@ -168,7 +169,7 @@ class Adding {
   }
 
   [[nodiscard]] std::string doing_of(const ruby::Thread& thread) {
-    if (thread.wants_lock) return lock_text();
+    if (thread.wants_lock) return lock_text(thread.ractor);
     if (thread.mutex != 0) return mutex_text(thread);
     if (thread.descriptor) return descriptor_text(*thread.descriptor);
     const auto frames = own_methods(thread.fibers);
@@ -179,7 +180,7 @@ class Adding {
     }
     if (!thread.has_lock && !waiting.empty()) return waiting;
     if (thread.has_lock) return std::string(kHasLock);
-    if (!thread.is_blocking) return lock_text();
+    if (!thread.is_blocking) return lock_text(thread.ractor);
     if (frames.empty()) return "is outside of Ruby's lock";
     const ruby::Frame& innermost = *frames.front();
     return fmt::format("is in {}{}{}, outside of Ruby's lock", innermost.owner,
@@ -231,9 +232,10 @@ class Adding {
     return fmt::format("{}{}{}{}", kDescriptor, descriptor, what.empty() ? "" : ": ", what);
   }
 
-  [[nodiscard]] std::string lock_text() const {
+  // Each ractor has a lock of its own.
+  [[nodiscard]] std::string lock_text(std::uint64_t ractor) const {
     for (std::size_t i = 0; i < threads_.size(); ++i) {
-      if (!threads_[i].has_lock || !seen_[i]) continue;
+      if (threads_[i].ractor != ractor || !threads_[i].has_lock || !seen_[i]) continue;
       const ThreadSeen& holder = report_.threads[*seen_[i]];
       const std::string text = fmt::format("{}, which {} has", kWantsLock, title_of(holder));
       return holder.wait.call.empty() ? text : fmt::format("{}, in {}", text, holder.wait.call);

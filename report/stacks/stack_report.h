@@ -48,6 +48,7 @@ struct NamedStack {
 
 // A thread of Ruby's, in its own terms.
 struct RubySeen {
+  std::uint64_t ractor = 0;  // as in ruby::Thread; not saved
   std::string name;
   bool is_main = false;
   std::string doing;  // "waits for Mutex 0x7f…, which thread 4712 holds"

@@ -71,7 +71,7 @@ class Reader {
       return out_of_order(machine_, "a ractor's thread count differs from its list");
     const auto place = form_.ractor.lock_owner;
     const std::uint64_t owner = place == 0 ? 0 : values_.word(ractor + place).value_or(0);
-    for (const std::uint64_t node : nodes) HA_TRY(read_thread(node, owner == node));
+    for (const std::uint64_t node : nodes) HA_TRY(read_thread(ractor, node, owner == node));
     // Without a holder, the first one is about to take the lock.
     if (owner == 0) return {};
     for (const std::uint64_t waiting : threads_in_queue(values_, ractor + place, nodes)) {
@@ -80,7 +80,7 @@ class Reader {
     return {};
   }
 
-  Result<void> read_thread(std::uint64_t address, bool has_lock) {
+  Result<void> read_thread(std::uint64_t ractor, std::uint64_t address, bool has_lock) {
     const auto& form = form_.thread;
     const auto context = values_.word(address + form.context);
     if (values_.word(address + form.vm) != machine_.vm || !context || !is_reference(*context) ||
@@ -89,6 +89,7 @@ class Reader {
     }
     Thread thread;
     thread.address = address;
+    thread.ractor = ractor;
     thread.has_lock = has_lock;
     thread.object = values_.word(address + form.object).value_or(0);
     const auto native =

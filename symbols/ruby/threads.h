@@ -39,15 +39,16 @@ struct FiberStack {
 
 struct Thread {
   std::uint64_t address = 0;  // of its rb_thread_t
+  std::uint64_t ractor = 0;   // of its rb_ractor_t
   Value object = 0;
   pid_t tid = 0;                // in its own pid namespace; of a child of fork, that of its parent
   std::optional<pid_t> native;  // the NativeThread that executes it
   std::string name;
   bool is_main = false;
-  bool has_lock = false;                   // Ruby's lock, which lets a thread run Ruby code
-  bool wants_lock = false;                 // it is in the queue for that lock
-  bool is_blocking = false;                // it released the lock for a call that may take long
-  Value mutex = 0;                         // the Mutex that it waits for; 0: none
+  bool has_lock = false;     // Ruby's lock, which lets a thread run Ruby code; one per ractor
+  bool wants_lock = false;   // it is in the queue for that lock
+  bool is_blocking = false;  // it released the lock for a call that may take long
+  Value mutex = 0;           // the Mutex that it waits for; 0: none
   std::optional<std::size_t> mutex_owner;  // index of the thread that holds it
   std::uint64_t mutex_fiber = 0;           // the fiber of that thread; 0: unknown
   std::optional<int> descriptor;           // the descriptor that it waits for
