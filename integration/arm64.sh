@@ -24,10 +24,21 @@ source integration/arm64/machine.sh
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-quietly() { "$@" >"$log" 2>&1 || { cat "$log"; return 1; }; }
+# Left of ||, bash would ignore set -e in all that the command runs.
+quietly() {
+  local status
+  set +e
+  (set -e; "$@") >"$log" 2>&1
+  status=$?
+  set -e
+  [[ $status == 0 ]] || { cat "$log"; return "$status"; }
+}
 
 build_all() {
-  cross build "$arm64/build" -DCMAKE_TOOLCHAIN_FILE=integration/arm64/toolchain.cmake -DCMAKE_BUILD_TYPE=Release \
+  local launcher=()
+  ! command -v ccache >/dev/null || launcher=(-DCMAKE_{C,CXX}_COMPILER_LAUNCHER=ccache)
+  export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+  cross build "$arm64/build" "${launcher[@]}" -DCMAKE_TOOLCHAIN_FILE=integration/arm64/toolchain.cmake -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_C_FLAGS_RELEASE=-O1 -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DHEAPATTACH_WERROR=ON -- heapattach "$@"
 }
 

@@ -25,8 +25,10 @@ update_lists() {
   local release
   release=$(. /etc/os-release && echo "$VERSION_CODENAME")
   mkdir -p "$arm64"/{state/lists/partial,cache/archives/partial,sources}
-  printf 'deb http://deb.debian.org/debian %s main\n' "$release" "$release-backports" \
-    >"$arm64/sources/debian.list"
+  {
+    debian_sources "$release"
+    debian_sources "$release-backports" | grep -- '-backports main$'
+  } >"$arm64/sources/debian.list"
   arm64_apt update
 }
 
@@ -127,14 +129,14 @@ END
   {
     printf 'directory=%q\ncommand=(' "$PWD"
     printf '%q ' "$@"
-    printf ')\n'
+    printf ')\nexport HEAPATTACH_LONG=%q\n' "${HEAPATTACH_LONG-}"
     cat integration/arm64/inside.sh
   } >"$boot/run.sh"
   chmod +x "$boot/init"
   (cd "$boot" && find . | cpio -o -H newc --quiet) >"$arm64/initrd"
   rm -f "$arm64/status"
   # The last line is the command's status.
-  nice -n 5 timeout "${arm64_limit:-3000}" qemu-system-aarch64 -M virt -cpu max,pauth-impdef=on -smp 2 -m 3G \
+  nice -n 5 timeout "${arm64_limit:-${HEAPATTACH_LONG:+5}3000}" qemu-system-aarch64 -M virt -cpu max,pauth-impdef=on -smp 2 -m 3G \
     -display none -monitor none -no-reboot -nic none -serial stdio -kernel "$(find "$kernel" -name 'vmlinuz-*')" \
     -initrd "$arm64/initrd" -append "console=ttyAMA0 quiet panic=-1" \
     -drive "file=$arm64/disk/image,format=raw,if=none,id=disk,snapshot=on" -device virtio-blk-device,drive=disk \
