@@ -66,6 +66,12 @@ TEST_CASE("a report on leaks says what was not searched for references") {
   CHECK(run.status == 0);
   CHECK(run.output.starts_with("7 objects leaked, "));
   CHECK(run.output.find("what was not searched: requests of io_uring, 16.") != std::string::npos);
+  LiveTarget secretive("held_elsewhere", {"secret"});
+  const ToolRun secret = run_tool({"leaks", pid_of(secretive)});
+  INFO(secret.errors, secret.output);
+  const bool says_so =
+      secret.output.find("not searched: 4.0 KiB of shared memory") != std::string::npos;
+  CHECK(says_so == (secretive.greeting().at("secret") == 1));
   LiveTarget submitting("held_elsewhere", {"aio"});
   const ToolRun requests = run_tool({"leaks", pid_of(submitting)});
   INFO(requests.errors, requests.output);

@@ -1,12 +1,13 @@
 // Leaves the only pointers to some allocations to the kernel, to memory that it shares, to code
 // that it made and to a page without rights. Each of them references another one, and all of one
 // kind have a size of their own. Prints, with the number of those that nothing references,
-//     ready leaked=7 leaked_bytes=N
+//     ready leaked=7 leaked_bytes=N secret=0
 // and waits for the end of its standard input. With the argument "uring" it also has an instance of
 // io_uring, with "aio" a context of io_setup(2), and with "large" more shared memory than is
-// searched. With "twins" it has a memfd that is not mapped, and a mapped file of /dev/shm with the
-// same inode number. With "absent" first, its page tables do not have the shared memory, as if it
-// had been paged out.
+// searched. With "secret" it also has memory of memfd_secret(2), if the kernel
+// makes any; then it prints secret=1. With "twins" it has a memfd that is not mapped, and a mapped
+// file of /dev/shm with the same inode number. With "absent" first, its page tables do not have the
+// shared memory, as if it had been paged out.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <malloc.h>
@@ -71,6 +72,7 @@ __attribute__((noinline)) static void leave_to_kernel(void) {
 }
 
 static int is_absent;
+static int has_secret;
 
 static void put(void* page, void* at) {
   check(page != MAP_FAILED, "mmap");
@@ -194,6 +196,10 @@ int main(int count, char** words) {
     } else if (strcmp(words[i], "aio") == 0) {
       unsigned long context = 0;
       check(syscall(SYS_io_setup, 4, &context) >= 0, "io_setup");
+    } else if (strcmp(words[i], "secret") == 0) {
+      const int file = (int)syscall(SYS_memfd_secret, 0);
+      if (file >= 0) put(map_file(file, kPage), block(4200));
+      has_secret = file >= 0;
     } else if (strcmp(words[i], "twins") == 0) {
       share_twins();
     } else if (strcmp(words[i], "large") == 0) {
@@ -204,7 +210,7 @@ int main(int count, char** words) {
   const size_t bytes = malloc_usable_size(like);
   free(like);
   wipe();
-  printf("ready leaked=%d leaked_bytes=%zu\n", kLeaked, kLeaked * bytes);
+  printf("ready leaked=%d leaked_bytes=%zu secret=%d\n", kLeaked, kLeaked * bytes, has_secret);
   fflush(stdout);
   return getchar() == EOF ? 0 : 1;
 }

@@ -106,6 +106,19 @@ class SharedParts {
   std::map<FileId, MappedFile> files_;
 };
 
+// The part of the copied ranges that could not be read, such as memory of memfd_secret(2).
+std::uint64_t unread_bytes(std::span<const Range> copied, const Capture& capture) {
+  std::uint64_t bytes = 0;
+  for (const Range& hole : capture.holes()) {
+    for (const Range& range : copied) {
+      const RemoteAddr begin = std::max(hole.start, range.start);
+      const RemoteAddr end = std::min(hole.end(), range.end());
+      if (begin < end) bytes += end - begin;
+    }
+  }
+  return bytes;
+}
+
 // The bytes that the kernel keeps, as memory.
 class KeptMemory final : public MemoryReader {
  public:
@@ -191,7 +204,7 @@ Result<OtherReferences> copy_other_references(const Opened& target,
   for (const Mapping* mapping : shared_memory(map)) shared.add(*mapping);
   others.shared = shared.take();
   HA_TRY(capture.add(target.memory, others.shared, limits));
-  std::uint64_t left_out = shared.left_out();
+  std::uint64_t left_out = shared.left_out() + unread_bytes(others.shared, capture);
   if (target.process) {
     KeptByKernel kept =
         read_kept_words(*target.process, {.file_bytes = kMostShared, .mapped = shared.files()});
