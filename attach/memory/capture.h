@@ -71,6 +71,7 @@ class Capture final : public MemoryReader {
   // How many threads may read this at a time without hindering each other. Each access to memory
   // outside an open window stops all of them for a moment, to move the window.
   [[nodiscard]] unsigned most_readers() const { return has_open_window_ ? 1 : ~0U; }
+  [[nodiscard]] bool has_open_window() const { return has_open_window_; }
 
   [[nodiscard]] Result<std::size_t> read_some(RemoteAddr from,
                                               std::span<std::byte> into) const override;

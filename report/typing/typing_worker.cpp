@@ -41,7 +41,8 @@ void TypingWorker::run() {
   while (!work_.regions.is_abandoned()) {
     if (work_.regions.is_hungry()) share();
     // Processes what waits before finding more, which bounds how much can wait.
-    if (work_.regions.waiting() < kEnoughChunks && begin_next()) continue;
+    // Finds much before it goes on, so that each region is visited for many claims at once.
+    if (work_.regions.waiting() < kEnoughChunks && (begin_next() || scan_next_part())) continue;
     if (go_to_next_region() || scan_next_part()) continue;
     if (!take_from_others()) return;
   }

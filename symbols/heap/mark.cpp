@@ -1,6 +1,8 @@
 #include "symbols/heap/mark.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "attach/base/prefetch.h"
 #include "attach/base/team.h"
 #include "symbols/heap/exchange.h"
+#include "symbols/heap/mark_by_parts.h"
 
 namespace heapattach::heap {
 namespace {
@@ -255,6 +258,15 @@ std::vector<RootWords> cut(std::span<const RootWords> words) {
 
 }  // namespace
 
+std::uint64_t ObjectSet::next(std::uint64_t from, std::uint64_t end) const {
+  while (from < end) {
+    const std::uint64_t rest = words_[from / 64] >> (from % 64);
+    if (rest != 0) return std::min(from + static_cast<unsigned>(std::countr_zero(rest)), end);
+    from = (from / 64 + 1) * 64;
+  }
+  return end;
+}
+
 void ObjectSet::add(const ObjectSet& other) {
   for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
 }
@@ -273,6 +285,8 @@ Marker::Marker(const Heap& heap, const ObjectSet& never, unsigned workers)
     : heap_(heap), never_(never), marks_(never), workers_(std::max(1U, workers)) {}
 
 void Marker::trace(std::span<const RootWords> words, std::span<const ObjectRef> objects) {
+  constexpr std::uint64_t kPartBytes = 4U << 20;  // a quarter of the smallest window
+  if (heap_.is_in_window()) return mark_by_parts(heap_, marks_, words, objects, kPartBytes);
   const std::vector<RootWords> parts = cut(words);
   std::atomic<std::size_t> next_part{0};
   std::optional<Exchange<Packet>> exchange;

@@ -34,6 +34,9 @@ class ObjectSet {
     if ((word.load(std::memory_order_relaxed) & bit) != 0) return false;
     return (word.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
   }
+  void erase(std::uint64_t number) { words_[number / 64] &= ~(std::uint64_t{1} << (number % 64)); }
+  // The first number of the set in [from, end); `end` if there is none.
+  [[nodiscard]] std::uint64_t next(std::uint64_t from, std::uint64_t end) const;
   void add(const ObjectSet& other);
   void remove(const ObjectSet& other);
   [[nodiscard]] std::uint64_t count() const;

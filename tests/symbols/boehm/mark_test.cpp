@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "symbols/boehm/heap.h"
+#include "symbols/heap/mark_by_parts.h"
 #include "tests/fakes/captured_heap.h"
 #include "tests/fakes/fake_gc_heap.h"
 
@@ -11,7 +12,15 @@ namespace heapattach::boehm {
 using namespace heap;
 namespace {
 
-// The addresses of what is reachable from `words`, with one worker, two and five.
+std::vector<RemoteAddr> addresses_of(const Heap& heap, const ObjectSet& set) {
+  std::vector<RemoteAddr> addresses;
+  for_each_object(heap, set, 0, static_cast<std::uint32_t>(heap.blocks().size()),
+                  [&](ObjectRef ref) { addresses.push_back(heap.address(ref)); });
+  CHECK(set.count() == addresses.size());
+  return addresses;
+}
+
+// The addresses of what is reachable from `words`, with one worker, two and five, and part by part.
 std::vector<RemoteAddr> trace(const CapturedHeap& captured,
                               std::vector<std::uint64_t> words,
                               const std::vector<RemoteAddr>& never = {}) {
@@ -24,12 +33,15 @@ std::vector<RemoteAddr> trace(const CapturedHeap& captured,
     Marker marker(heap, excluded, workers);
     marker.trace({&root, 1}, {});
     const ObjectSet live = std::move(marker).take_live();
-    std::vector<RemoteAddr> addresses;
-    for_each_object(heap, live, 0, static_cast<std::uint32_t>(heap.blocks().size()),
-                    [&](ObjectRef ref) { addresses.push_back(heap.address(ref)); });
-    CHECK(live.count() == addresses.size());
+    std::vector<RemoteAddr> addresses = addresses_of(heap, live);
     if (workers > 1) CHECK(addresses == found);
     found = std::move(addresses);
+  }
+  for (const std::uint64_t part_bytes : {1U, 10'000U, 1U << 30}) {
+    ObjectSet live = excluded;
+    mark_by_parts(heap, live, {&root, 1}, {}, part_bytes);
+    live.remove(excluded);
+    CHECK(addresses_of(heap, live) == found);
   }
   return found;
 }
