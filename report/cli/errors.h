@@ -5,7 +5,7 @@
 #include "attach/base/deadline.h"
 #include "attach/base/error.h"
 #include "report/cli/console.h"
-#include "report/cli/exit_status.h"
+#include "report/exit_status.h"
 
 namespace heapattach {
 

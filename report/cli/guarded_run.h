@@ -1,9 +1,9 @@
 #pragma once
 
 #include "report/cli/console.h"
-#include "report/cli/exit_status.h"
 #include "report/cli/options.h"
 #include "report/cli/runner.h"
+#include "report/exit_status.h"
 
 namespace heapattach {
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "report/cli/exit_status.h"
 #include "report/cli/report_table.h"
+#include "report/exit_status.h"
 
 namespace heapattach {
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "report/cli/exit_status.h"
 #include "report/cli/help.h"
 #include "report/cli/report_table.h"
+#include "report/exit_status.h"
 
 namespace heapattach {
 

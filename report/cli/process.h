@@ -5,8 +5,8 @@
 
 #include "attach/base/result.h"
 #include "report/cli/console.h"
-#include "report/cli/exit_status.h"
 #include "report/cli/options.h"
+#include "report/exit_status.h"
 
 // Prepares our own process for main(): standard descriptors, terminal settings, a last exception
 // handler.

@@ -31,13 +31,6 @@ namespace {
 using serve::ServedProcess;
 using serve::What;
 
-static_assert(serve::kUsage == static_cast<int>(ExitStatus::Usage) &&
-              serve::kGone == static_cast<int>(ExitStatus::Gone) &&
-              serve::kDenied == static_cast<int>(ExitStatus::Denied) &&
-              serve::kNoHeap == static_cast<int>(ExitStatus::NoHeap) &&
-              serve::kTimeout == static_cast<int>(ExitStatus::Timeout) &&
-              serve::kTraced == static_cast<int>(ExitStatus::Traced));
-
 // The report and the format for each capture.
 struct Recipe {
   What what;
@@ -154,13 +147,12 @@ ExitStatus run_serve(const Options& options, const Console::Settings& settings) 
                 const std::function<void(std::chrono::nanoseconds)>& paused) {
     const auto process = Process::open(capture.pid);
     const bool is_another = process && process->start_ticks() != capture.started;
-    if (is_another) return static_cast<int>(ExitStatus::Gone);
+    if (is_another) return ExitStatus::Gone;
     Console::Settings quiet = settings;
     quiet.quiet = true;
     quiet.verbose = false;
     quiet.is_terminal = false;
-    return static_cast<int>(
-        run_guarded_work(options_for(options, capture), measured_sources(paused), quiet));
+    return run_guarded_work(options_for(options, capture), measured_sources(paused), quiet);
   };
   how.say = [&console](std::string_view text) { console.say(text); };
   const auto served = serve::serve(how);

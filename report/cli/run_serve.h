@@ -1,8 +1,8 @@
 #pragma once
 
 #include "report/cli/console.h"
-#include "report/cli/exit_status.h"
 #include "report/cli/options.h"
+#include "report/exit_status.h"
 
 namespace heapattach {
 

@@ -1,10 +1,10 @@
 #include <utility>
 
 #include "report/cli/errors.h"
-#include "report/cli/exit_status.h"
 #include "report/cli/reports.h"
 #include "report/cli/text_style.h"
 #include "report/collect/heap_account.h"
+#include "report/exit_status.h"
 #include "report/format/export/formats.h"
 
 namespace heapattach {

@@ -338,7 +338,7 @@ class Watcher {
     for (const char letter : path) one.output += letter == '%' ? "%%" : std::string(1, letter);
     Child child = start(one, most_bytes(), errors);
     while (child.runs()) {
-      if (const auto status = child.ended()) return *status == 0 || *status == 7;
+      if (const auto status = child.ended()) return is_report(static_cast<ExitStatus>(*status));
       static_cast<void>(signals_.wait(milliseconds(100)));
       if (signals_.is_asked()) return false;  // ~Child waits for its end
     }

@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 
 #include "attach/arch/processor_names.h"
-#include "report/cli/exit_status.h"
 #include "report/cli/help.h"
 #include "report/cli/report_table.h"
+#include "report/exit_status.h"
 #include "report/format/write/json_record.h"
 
 namespace heapattach {

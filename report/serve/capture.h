@@ -53,16 +53,6 @@ inline constexpr std::array kPages{
          "allocations"},
 };
 
-// The exit statuses of heapattach (report/cli/exit_status.h) that make a difference here.
-enum Status : int {
-  kUsage = 2,
-  kGone = 3,
-  kDenied = 4,
-  kNoHeap = 5,
-  kTimeout = 6,
-  kTraced = 9,
-};
-
 // One report on one process.
 struct Capture {
   What what = What::Processes;

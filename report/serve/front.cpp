@@ -446,7 +446,7 @@ class Front {
     if (response == nullptr) return finish(gathering, {500, "out of memory\n"});
     add_header(response, "Content-Type", std::string(page.type));
     add_header(response, "Age", std::to_string(message.age_ms / 1000));
-    add_header(response, "Heapattach-Status", std::to_string(message.status));
+    add_header(response, "Heapattach-Status", std::to_string(static_cast<int>(message.status)));
     add_header(response, "Heapattach-Pause-Ms",
                fmt::format("{:.1f}", static_cast<double>(message.pause_ns) / 1e6));
     add_header(response, "Heapattach-Budget-Left-Ms",

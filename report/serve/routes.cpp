@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <strings.h>
 
+#include "report/exit_status.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach::serve {
@@ -191,14 +192,7 @@ unsigned http_status_of(const AnswerMessage& answer) {
     case Outcome::Busy: return 503;
     case Outcome::Finished: break;
   }
-  switch (answer.status) {
-    case kGone: return 404;
-    case kDenied: return 403;
-    case kNoHeap: return 422;  // the request is right, and this process has no heap
-    case kTimeout: return 504;
-    case kTraced: return 503;
-    default: return 500;
-  }
+  return http_status_of(answer.status);
 }
 
 }  // namespace heapattach::serve

@@ -64,11 +64,11 @@ void become_a_run(const Ends& ends, std::uint64_t most_bytes) {
 [[noreturn]] void run(const ServeOptions& options, const Capture& capture, const Ends& ends) {
   become_a_run(ends, options.most_bytes);
   const int pauses = ends.pauses;
-  const int status = options.run(capture, [pauses](std::chrono::nanoseconds pause) {
+  const ExitStatus status = options.run(capture, [pauses](std::chrono::nanoseconds pause) {
     const std::int64_t length = pause.count();
     [[maybe_unused]] const ssize_t done = ::write(pauses, &length, sizeof length);
   });
-  ::_exit(status);
+  ::_exit(static_cast<int>(status));
 }
 
 // The last line, without the "heapattach: " that begins it.
@@ -89,12 +89,6 @@ std::optional<std::chrono::nanoseconds> sum_in(const Fd& pauses) {
           std::chrono::nanoseconds(std::max<std::int64_t>(one, 0));
   }
   return sum;
-}
-
-bool has_report(int status) {
-  constexpr int kComplete = 0;
-  constexpr int kPartial = 7;
-  return status == kComplete || status == kPartial;
 }
 
 }  // namespace
@@ -161,16 +155,17 @@ Ending Running::end(int wait_status, std::chrono::nanoseconds processor_time) {
   pid_ = -1;
   if (!errors_.empty()) read_errors();
   Ending ending;
-  ending.status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 1;
+  ending.status = WIFEXITED(wait_status) ? static_cast<ExitStatus>(WEXITSTATUS(wait_status))
+                                         : ExitStatus::Failed;
   ending.pause = sum_in(pauses_);
   ending.processor_time = processor_time;
   ending.message = message_in(last_words_);
   if (WIFSIGNALED(wait_status)) {
     ending.message = fmt::format("the run was killed by signal {}", WTERMSIG(wait_status));
   }
-  if (has_report(ending.status)) ending.output = std::move(output_);
+  if (is_report(ending.status)) ending.output = std::move(output_);
   if (ending.output.empty() && ending.message.empty()) {
-    ending.message = fmt::format("the run ended with status {}", ending.status);
+    ending.message = fmt::format("the run ended with status {}", static_cast<int>(ending.status));
   }
   return ending;
 }

@@ -9,8 +9,8 @@ namespace heapattach::serve {
 
 namespace {
 
-bool has_stopped_nothing(int status) {
-  return status == kUsage || status == kGone || status == kDenied;
+bool has_stopped_nothing(ExitStatus status) {
+  return status == ExitStatus::Usage || status == ExitStatus::Gone || status == ExitStatus::Denied;
 }
 
 }  // namespace
@@ -46,7 +46,8 @@ Schedule::Entry* Schedule::find(const Capture& capture) {
 }
 
 bool Schedule::is_answer(const Entry& entry, Time now) const {
-  const bool is_refusal = entry.capture.what == What::Counts && entry.ending.status == kNoHeap;
+  const bool is_refusal =
+      entry.capture.what == What::Counts && entry.ending.status == ExitStatus::NoHeap;
   return entry.state == State::Done && !entry.is_given_up &&
          now - entry.done <= (is_refusal ? kUntilRetry : kFresh);
 }

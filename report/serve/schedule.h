@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attach/base/fd.h"
+#include "report/exit_status.h"
 #include "report/serve/capture.h"
 #include "report/serve/pause_budget.h"
 
@@ -35,7 +36,7 @@ inline constexpr std::size_t kMostProcesses = 64;
 
 // How a capture ended.
 struct Ending {
-  int status = 0;                                   // that of heapattach
+  ExitStatus status = ExitStatus::Complete;
   std::optional<std::chrono::nanoseconds> pause{};  // unknown: none was reported
   std::chrono::nanoseconds processor_time{};
   std::string message{};  // why it failed
@@ -52,7 +53,7 @@ enum class Outcome : std::uint8_t {
 struct Answer {
   std::uint64_t asker = 0;
   Outcome outcome = Outcome::Finished;
-  int status = 0;
+  ExitStatus status = ExitStatus::Complete;
   std::chrono::milliseconds age{};
   std::chrono::nanoseconds pause{};
   std::chrono::nanoseconds budget_left{};

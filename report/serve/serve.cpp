@@ -134,7 +134,7 @@ class Keeper {
         continue;
       }
       Ending ending;
-      ending.status = 1;
+      ending.status = ExitStatus::Failed;
       ending.pause = std::chrono::nanoseconds{};
       ending.message = running.error().message();
       answer_all(schedule_.finish(*capture, std::move(ending), Clock::now()));

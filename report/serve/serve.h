@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attach/base/result.h"
+#include "report/exit_status.h"
 #include "report/serve/capture.h"
 #include "report/serve/listening.h"
 
@@ -31,8 +32,8 @@ struct ServeOptions {
   std::function<std::vector<ServedProcess>()> processes{};
   // Runs a report in this process, which has been forked for it, and returns the exit status. It
   // calls `paused` once it knows how long the process was stopped.
-  std::function<int(const Capture& capture,
-                    const std::function<void(std::chrono::nanoseconds)>& paused)>
+  std::function<ExitStatus(const Capture& capture,
+                           const std::function<void(std::chrono::nanoseconds)>& paused)>
       run{};
   std::function<void(std::string_view)> say{};
 };

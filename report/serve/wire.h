@@ -9,6 +9,7 @@
 
 #include "attach/base/fd.h"
 #include "attach/base/result.h"
+#include "report/exit_status.h"
 #include "report/serve/capture.h"
 #include "report/serve/schedule.h"
 
@@ -30,7 +31,7 @@ struct AnswerMessage {
   std::uint64_t asker = 0;
   Outcome outcome = Outcome::Finished;
   bool has_output = false;
-  int status = 0;
+  ExitStatus status = ExitStatus::Complete;
   std::int64_t age_ms = 0;
   std::int64_t pause_ns = 0;
   std::int64_t budget_left_ns = 0;

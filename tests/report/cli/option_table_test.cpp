@@ -7,9 +7,9 @@
 
 #include <doctest/doctest.h>
 
-#include "report/cli/exit_status.h"
 #include "report/cli/help.h"
 #include "report/cli/report_table.h"
+#include "report/exit_status.h"
 
 namespace heapattach {
 

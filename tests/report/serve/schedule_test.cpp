@@ -27,7 +27,7 @@ Ending report(milliseconds pause) {
   return ending;
 }
 
-Ending failure(int status) {
+Ending failure(ExitStatus status) {
   Ending ending;
   ending.status = status;
   ending.message = "it failed";
@@ -109,19 +109,19 @@ TEST_CASE("a run that failed without a word may have stopped the process as long
   Schedule schedule = two_processes(milliseconds(100));
   CHECK_FALSE(schedule.ask(What::Stacks, 1, 1, kStart));
   const auto capture = schedule.next(kStart);
-  schedule.finish(*capture, failure(kTimeout), kStart + milliseconds(70));
+  schedule.finish(*capture, failure(ExitStatus::Timeout), kStart + milliseconds(70));
   CHECK(schedule.accounts()[0].pause == milliseconds(70));
   CHECK(schedule.accounts()[0].failures == 1);
-  run_one(schedule, What::Stacks, 2, failure(kDenied), kStart);
+  run_one(schedule, What::Stacks, 2, failure(ExitStatus::Denied), kStart);
   CHECK(schedule.accounts()[1].pause == milliseconds(0));
 }
 
 TEST_CASE("a process whose heap cannot be read is not counted again at once") {
   Schedule schedule = two_processes();
-  run_one(schedule, What::Counts, 1, failure(kNoHeap), kStart);
+  run_one(schedule, What::Counts, 1, failure(ExitStatus::NoHeap), kStart);
   const auto again = schedule.ask(What::Counts, 1, 2, kStart + seconds(30));
   REQUIRE(again);
-  CHECK(again->status == kNoHeap);
+  CHECK(again->status == ExitStatus::NoHeap);
   CHECK(again->message == "it failed");
   CHECK_FALSE(schedule.ask(What::Counts, 1, 3, kStart + seconds(90)));
 }

@@ -7,7 +7,7 @@
 
 namespace heapattach {
 
-// The exit status of heapattach.
+// The exit status of heapattach, and of each run that it starts for a report.
 enum class ExitStatus : int {
   Complete = 0,
   Failed = 1,  // an error not listed here, such as a file that cannot be read
@@ -25,11 +25,17 @@ enum class ExitStatus : int {
   Terminated = 143,
 };
 
-// The meaning of each status, in a word or two for --help all and in a sentence for the man page.
+// Whether heapattach has written a report, perhaps of a part of the heap.
+[[nodiscard]] constexpr bool is_report(ExitStatus status) {
+  return status == ExitStatus::Complete || status == ExitStatus::Partial;
+}
+
+// The meaning of each status.
 struct StatusText {
   ExitStatus status;
-  std::string_view brief;
-  std::string_view text;
+  std::string_view brief;  // in a word or two, for --help all
+  std::string_view text;   // in a sentence, for the man page, README.md, and the JSON schemas
+  unsigned http = 500;     // what `heapattach serve` answers if a run ends so without a report
 };
 inline constexpr std::array kStatusTexts{
     StatusText{ExitStatus::Complete, "complete", "complete"},
@@ -39,18 +45,19 @@ inline constexpr std::array kStatusTexts{
                "usage error, including --fail-if or --type with an unknown type (without "
                "--allow-missing)"},
     StatusText{ExitStatus::Gone, "no such process",
-               "no such process, or it exited during the report"},
+               "no such process, or it exited during the report", 404},
     StatusText{ExitStatus::Denied, "not permitted",
-               "not permitted; the message gives the cause and says what to do"},
+               "not permitted; the message gives the cause and says what to do", 403},
     StatusText{ExitStatus::NoHeap, "no supported heap",
-               "the process has no supported heap; the message lists what was searched"},
+               "the process has no supported heap; the message lists what was searched",
+               422},  // the request is valid; the process is the wrong one
     StatusText{ExitStatus::Timeout, "deadline passed",
-               "the deadline passed; the output so far is marked partial"},
+               "the deadline passed; the output so far is marked partial", 504},
     StatusText{ExitStatus::Partial, "only partly read",
                "only part of the heap could be read; the output is marked partial"},
     StatusText{ExitStatus::Output, "output not written", "the output could not be written"},
     StatusText{ExitStatus::Traced, "traced by another process",
-               "another process already traces it; the message names that process"},
+               "another process already traces it; the message names that process", 503},
     StatusText{ExitStatus::FailIfHeld, "--fail-if was true", "a --fail-if condition was true"},
     StatusText{
         ExitStatus::NotReleased, "not released cleanly",
@@ -60,6 +67,14 @@ inline constexpr std::array kStatusTexts{
     StatusText{ExitStatus::Terminated, "terminated",
                "ended by SIGTERM; the target was released first"},
 };
+
+// The HTTP status for a run that gave no report.
+[[nodiscard]] constexpr unsigned http_status_of(ExitStatus status) {
+  for (const StatusText& row : kStatusTexts) {
+    if (row.status == status) return row.http;
+  }
+  return 500;
+}
 
 // The subject of an error: the same errno means different things for the target and for a file.
 enum class Stage { Target, Output };
