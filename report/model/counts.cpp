@@ -83,8 +83,7 @@ void merge_same_names(std::vector<CountRow>& rows) {
   for (CountRow& row : rows) {
     if (!merged.empty() && merged.back().type == row.type &&
         merged.back().is_reachable == row.is_reachable) {
-      merged.back().objects += row.objects;
-      merged.back().bytes += row.bytes;
+      merged.back() += row;
     } else {
       merged.push_back(std::move(row));
     }

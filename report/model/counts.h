@@ -34,8 +34,19 @@ struct CountRow {
   std::optional<RowSizes> sizes = std::nullopt;  // of reachable rows, if requested
   std::string guess{};                           // as Type::guess
 
+  // Adds a row of the same name, such as that of a type of another program. It has no sizes yet.
+  CountRow& operator+=(const CountRow& other);
+
   friend bool operator==(const CountRow&, const CountRow&) = default;
 };
+
+inline CountRow& CountRow::operator+=(const CountRow& other) {
+  // Names each field, so a new one does not compile before it is added up here, or left out.
+  const auto& [of_type, more_objects, more_bytes, of_reachable, of_sizes, of_guess] = other;
+  objects += more_objects;
+  bytes += more_bytes;
+  return *this;
+}
 
 // One heap's share of a CountTable, whose numbers are those of all heaps.
 struct HeapCount {

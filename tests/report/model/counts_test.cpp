@@ -156,6 +156,13 @@ TEST_CASE("types of one name are one row") {
   CHECK(table.rows[0] == CountRow{"Foo", 2, 32, true});
 }
 
+TEST_CASE(
+    "a row that is added to one of its name adds objects and bytes, and changes nothing else") {
+  CountRow row{"Foo", 2, 32, true, RowSizes{64, 48}, "a Bar?"};
+  row += CountRow{"Foo", 3, 48, true, RowSizes{96, 80}, "a Baz?"};
+  CHECK(row == CountRow{"Foo", 5, 80, true, RowSizes{64, 48}, "a Bar?"});
+}
+
 TEST_CASE("an empty heap has no counts") {
   const CountTable table = count_objects(SnapshotBuilder().snapshot);
   CHECK(table.rows.empty());
