@@ -49,6 +49,16 @@ enum class RootQuality : std::uint8_t {
 
 inline constexpr std::size_t kRootQualities = 7;
 
+// The kinds of roots of Java's heap dumps (HeapGraphRoot.Type in Perfetto's heap_graph.proto).
+enum class JavaRoot : std::uint8_t {
+  Unknown = 0,
+  NativeStack = 4,
+  StickyClass = 5,  // what static variables reference
+  ThreadObject = 8,
+  Finalizing = 10,
+  Internal = 13,
+};
+
 struct RootKindRow {
   RootKind kind{};
   // In saved snapshots and other JSON. Versions of this tool that do not know a kind refuse the
@@ -62,36 +72,38 @@ struct RootKindRow {
   std::string_view all;   // the words for all roots of this kind
   std::string_view part;  // the label in graphs; after the name of the thread or fiber, if any
   std::string_view name;  // the name in Ruby's dumps, from a-z and _
+  JavaRoot java{};        // the nearest of Java's kinds
 };
 
 inline constexpr std::array<RootKindRow, 10> kRootKinds{{
     {RootKind::Stack, "stack", "", RootWord::OnStack, RootQuality::Variable, 5, "a thread",
-     "stacks of threads", "stack", "thread_stack"},
+     "stacks of threads", "stack", "thread_stack", JavaRoot::NativeStack},
     {RootKind::Register, "register", "", RootWord::InRegister, RootQuality::Variable, 6, "a thread",
-     "registers of threads", "registers", "thread_registers"},
+     "registers of threads", "registers", "thread_registers", JavaRoot::NativeStack},
     {RootKind::Global, "global", "", RootWord::InVariable, RootQuality::Variable, 0,
-     "global memory", "global memory", "static data", "static_data"},
+     "global memory", "global memory", "static data", "static_data", JavaRoot::StickyClass},
     {RootKind::ThreadLocal, "thread-local", "", RootWord::Elsewhere, RootQuality::Variable, 2,
-     "a thread's own variable", "threads' own variables", "thread-local data", "thread_local"},
+     "a thread's own variable", "threads' own variables", "thread-local data", "thread_local",
+     JavaRoot::ThreadObject},
     {RootKind::Fiber, "fiber", "", RootWord::OnStack, RootQuality::Variable, 4, "a fiber",
-     "stacks of fibers", "stack", "fiber_stack"},
+     "stacks of fibers", "stack", "fiber_stack", JavaRoot::NativeStack},
     {RootKind::Uncollectable, "uncollectable", "", RootWord::Elsewhere, RootQuality::Variable, 3,
      "allocated as uncollectable", "uncollectable objects", "uncollectable objects",
-     "uncollectable"},
+     "uncollectable", JavaRoot::Internal},
     {RootKind::Finalizer, "finalizer", "", RootWord::Elsewhere, RootQuality::Collector, 7,
-     "kept for a finalizer", "finalizers", "finalizers", "finalizers"},
+     "kept for a finalizer", "finalizers", "finalizers", "finalizers", JavaRoot::Finalizing},
     // An object in which the collector keeps its finalizers, types or free lists.
     {RootKind::CollectorTable, "finalizer", "(table of the collector)", RootWord::Elsewhere,
      RootQuality::Collector, 7, "a table of the collector", "tables of the collector",
-     "tables of the collector", "collector_tables"},
+     "tables of the collector", "collector_tables", JavaRoot::Internal},
     // An object that the collector will free and that is not in the snapshot. What it references
     // in malloc's heap is in use until then.
     {RootKind::CollectorGarbage, "global", "(garbage of the collector)", RootWord::Elsewhere,
      RootQuality::Variable, 0, "(garbage of the collector)", "(garbage of the collector)",
-     "garbage of the collector", "collector_garbage"},
+     "garbage of the collector", "collector_garbage", JavaRoot::Unknown},
     // An allocation that only the kernel references.
     {RootKind::SignalStack, "global", "(signal stack)", RootWord::Elsewhere, RootQuality::Variable,
-     0, "(signal stack)", "(signal stack)", "signal stack", "signal_stack"},
+     0, "(signal stack)", "(signal stack)", "signal stack", "signal_stack", JavaRoot::NativeStack},
 }};
 
 static_assert(

@@ -45,33 +45,9 @@ namespace {
 
 using namespace perfetto;  // NOLINT(google-build-using-namespace): numbers of fields
 using snapshot::ObjectIndex;
-using snapshot::RootKind;
 using snapshot::Snapshot;
 
 constexpr std::size_t kPacketBytes = std::size_t{256} << 10;
-
-// The nearest of Java's kinds of roots.
-std::uint64_t java_root(RootKind kind) {
-  constexpr std::uint64_t kUnknown = 0;
-  constexpr std::uint64_t kNativeStack = 4;
-  constexpr std::uint64_t kStickyClass = 5;  // what static variables reference
-  constexpr std::uint64_t kThreadObject = 8;
-  constexpr std::uint64_t kFinalizing = 10;
-  constexpr std::uint64_t kInternal = 13;
-  switch (kind) {
-    case RootKind::Stack:
-    case RootKind::Register:
-    case RootKind::Fiber:
-    case RootKind::SignalStack: return kNativeStack;
-    case RootKind::Global: return kStickyClass;
-    case RootKind::ThreadLocal: return kThreadObject;
-    case RootKind::Finalizer: return kFinalizing;
-    case RootKind::Uncollectable:
-    case RootKind::CollectorTable: return kInternal;
-    case RootKind::CollectorGarbage: break;
-  }
-  return kUnknown;
-}
 
 ProtobufMessage interned(std::uint64_t number, std::string_view text) {
   std::string name = terminal_text(text);
@@ -184,7 +160,7 @@ class HeapGraph {
     held.varint(id);
     ProtobufMessage root;
     root.message(1, held);
-    root.number(2, java_root(group.kind));
+    root.number(2, static_cast<std::uint64_t>(root_kind(group.kind).java));
     add(7, root);
   }
 
