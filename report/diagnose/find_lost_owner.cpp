@@ -9,19 +9,13 @@
 
 #include "report/diagnose/alike_lines.h"
 #include "report/diagnose/finders.h"
+#include "report/stacks/diagnosis.h"
 
 namespace heapattach::diagnose {
 
 namespace {
 
 using stacks::ThreadSeen;
-
-// "the mutex accounts"
-std::string lock_of(const ThreadSeen& thread) {
-  return thread.wait.mutex.empty()
-             ? fmt::format("a {}", thread.awaited_kind)
-             : fmt::format("the {} {}", thread.awaited_kind, thread.wait.mutex);
-}
 
 // A lock, and the thread that has it.
 struct LostLock {
@@ -49,7 +43,7 @@ void find_lost_owner(const Evidence& evidence, std::vector<Finding>& found) {
   if (!evidence.stacks) return;
   std::map<LostLock, std::vector<const ThreadSeen*>> waiting;
   for (const ThreadSeen& thread : evidence.stacks->threads) {
-    if (thread.gone_owner != 0) waiting[{lock_of(thread), thread.gone_owner}].push_back(&thread);
+    if (thread.gone_owner != 0) waiting[{lost_lock(thread), thread.gone_owner}].push_back(&thread);
   }
   for (const auto& [lost, threads] : waiting) {
     AlikeLines lines;

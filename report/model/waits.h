@@ -221,20 +221,72 @@ struct FiberWait {
   bool is_lossy = false;  // a text in its record was changed before it was read
 };
 
-// ThreadWait::mutex of a thread in Mono's Monitor.Wait begins with this: "a pulse of Game.Queue
-// 0x7f12a0".
-inline constexpr std::string_view kPulseOf = "a pulse of ";
+enum class ThreadWaitKind : std::uint8_t {
+  Mutex,  // or a lock of an unknown kind
+  ReadWriteLock,
+  ObjectLock,  // of Mono's System.Threading.Monitor
+  Pulse,       // of an object, in Monitor.Wait; another thread may have its lock
+  End,         // the end of a thread
+};
+
+// What reports say about each kind of a thread's wait. A new kind is an enumerator and its row
+// below, and report/stacks/scene.cpp gives it to the threads that wait so.
+struct ThreadWaitRow {
+  ThreadWaitKind kind{};
+  std::string_view words;       // for a lock without a name, after "a"
+  bool is_held = false;         // by ThreadWait::thread; it waits for that thread's end otherwise
+  std::string_view of{};        // the beginning of ThreadWait::mutex, before the object
+  std::string_view function{};  // remarks count the threads in it that wait for the same object
+};
+
+inline constexpr std::array<ThreadWaitRow, 5> kThreadWaits{{
+    {.kind = ThreadWaitKind::Mutex, .words = "mutex", .is_held = true},
+    {.kind = ThreadWaitKind::ReadWriteLock, .words = "read-write lock", .is_held = true},
+    {.kind = ThreadWaitKind::ObjectLock, .words = "lock", .is_held = true, .of = "the lock of "},
+    {.kind = ThreadWaitKind::Pulse,
+     .words = "pulse",
+     .of = "a pulse of ",
+     .function = "Monitor.Wait"},
+    {.kind = ThreadWaitKind::End, .words = "thread"},
+}};
+
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < kThreadWaits.size(); ++i) {
+        if (kThreadWaits[i].kind != static_cast<ThreadWaitKind>(i)) return false;
+      }
+      return true;
+    }(),
+    "the rows are in the order of the enumerators");
+
+[[nodiscard]] constexpr const ThreadWaitRow& thread_wait(ThreadWaitKind kind) {
+  return kThreadWaits[static_cast<std::size_t>(kind)];
+}
+
+// The kind of a saved wait, whose record has only ThreadWait::mutex.
+[[nodiscard]] constexpr ThreadWaitKind thread_wait_of(std::string_view mutex) {
+  for (const ThreadWaitRow& row : kThreadWaits) {
+    if (!row.of.empty() && mutex.starts_with(row.of)) return row.kind;
+  }
+  return ThreadWaitKind::Mutex;
+}
 
 // The wait of a thread.
 struct ThreadWait {
   std::string call;                   // "read(5: pipe)"; empty: not in a system call
-  std::optional<std::size_t> thread;  // the owner of the mutex that it waits for, or one whose end
-  bool is_for_end = false;            // … it waits for
-  std::string mutex;                  // the name of that mutex, or kPulseOf…; empty: unknown
-  bool is_lossy = false;              // as for a fiber
+  std::optional<std::size_t> thread;  // the owner of what it waits for, or one whose end it awaits
+  ThreadWaitKind kind = ThreadWaitKind::Mutex;
+  // What it waits for: the name of a variable, "Mutex 0x7f12a0", or, if the kind's row has `of`,
+  // that and an object: "a pulse of Game.Queue 0x7f12a0". Empty: unknown.
+  std::string mutex;
+  bool is_lossy = false;  // as for a fiber
 
   [[nodiscard]] bool is_known() const { return !call.empty() || thread || !mutex.empty(); }
-  [[nodiscard]] bool is_for_pulse() const { return mutex.starts_with(kPulseOf); }
+  [[nodiscard]] bool is_for_owner() const { return thread && thread_wait(kind).is_held; }
+  // For something that another thread may do with an object that no thread holds.
+  [[nodiscard]] bool is_for_event() const {
+    return !thread_wait(kind).of.empty() && !thread_wait(kind).is_held;
+  }
 };
 
 }  // namespace heapattach::snapshot

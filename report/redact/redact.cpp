@@ -82,6 +82,7 @@ std::string redact_own_function(const std::string& text, const Placeholders& nam
 void redact_waits(snapshot::Thread& thread, const Placeholders& names) {
   thread.wait.call = begin_of(thread.wait.call, "(");
   thread.wait.mutex = names.of("global", thread.wait.mutex);
+  thread.wait.kind = snapshot::thread_wait_of(thread.wait.mutex);
   thread.function = redact_own_function(thread.function, names);
 }
 

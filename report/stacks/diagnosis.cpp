@@ -60,13 +60,14 @@ std::string lock_of(const FiberSeen& fiber) {
   return describe_lock(fiber.wait);
 }
 std::string lock_of(const ThreadSeen& thread) {
-  return thread.wait.mutex.empty() ? fmt::format("a {}", thread.awaited_kind) : thread.wait.mutex;
+  return thread.wait.mutex.empty() ? fmt::format("a {}", thread_wait(thread.wait.kind).words)
+                                   : thread.wait.mutex;
 }
 
 template <class Seen>
 std::string awaited(const Seen& one, const std::string& owner) {
-  if constexpr (requires { one.wait.is_for_end; }) {
-    if (one.wait.is_for_end) return "the end of " + owner;
+  if constexpr (requires { one.wait.is_for_owner(); }) {
+    if (!one.wait.is_for_owner()) return "the end of " + owner;
   }
   return fmt::format("{}, which {} holds", lock_of(one), owner);
 }
@@ -277,13 +278,13 @@ void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
   // By the owner of the lock, and its fiber that holds it, if it is a suspended one of Ruby's.
   std::map<std::pair<std::size_t, std::string>, std::size_t> waiting_for;
   for (const ThreadSeen& thread : report.threads) {
-    if (!thread.wait.thread || thread.wait.is_for_end) continue;
+    if (!thread.wait.is_for_owner()) continue;
     ++waiting_for[{*thread.wait.thread, thread.ruby ? thread.ruby->mutex_fiber : std::string()}];
   }
   for (const auto& [holder, count] : waiting_for) {
     const auto& [owner, fiber] = holder;
     const ThreadSeen& thread = report.threads[owner];
-    if (thread.wait.thread && !thread.wait.is_for_end) continue;
+    if (thread.wait.is_for_owner()) continue;
     const std::string end = thread.wait.thread ? ", which waits for the end of " +
                                                      title_of(report.threads[*thread.wait.thread])
                                                : std::string();
@@ -293,25 +294,27 @@ void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
                      count == 1 ? "1 thread waits" : fmt::format("{} threads wait", count),
                      fiber.empty() ? std::string() : fiber + " of ", title_and_function(thread),
                      !end.empty()                 ? end
-                     : thread.wait.is_for_pulse() ? ", which waits for " + thread.wait.mutex
+                     : thread.wait.is_for_event() ? ", which waits for " + thread.wait.mutex
                      : thread.wait.call.empty()   ? std::string()
                                                   : ", which is in " + thread.wait.call)});
   }
 }
 
-// Remarks on objects that threads of Mono wait for a pulse of, with the first of these threads.
-void add_awaited_pulses(const StackReport& report, Diagnosis& diagnosis) {
+// Remarks on objects that several threads wait for, each of which another thread may wake. Names
+// the first of these threads.
+void add_awaited_events(const StackReport& report, Diagnosis& diagnosis) {
   std::map<std::string_view, std::vector<const ThreadSeen*>> waiting;
   for (const ThreadSeen& thread : report.threads) {
-    if (thread.wait.is_for_pulse()) waiting[thread.wait.mutex].push_back(&thread);
+    if (thread.wait.is_for_event()) waiting[thread.wait.mutex].push_back(&thread);
   }
-  for (const auto& [pulse, threads] : waiting) {
+  for (const auto& [event, threads] : waiting) {
     const std::string who = title_and_function(*threads.front());
+    const std::string_view function = thread_wait(threads.front()->wait.kind).function;
     diagnosis.remarks.push_back(
-        {StatementKind::Waiting,
-         threads.size() == 1 ? fmt::format("{} waits for {} (Monitor.Wait)", who, pulse)
-                             : fmt::format("{} threads wait for {} (Monitor.Wait), such as {}",
-                                           threads.size(), pulse, who)});
+        {StatementKind::Waiting, threads.size() == 1
+                                     ? fmt::format("{} waits for {} ({})", who, event, function)
+                                     : fmt::format("{} threads wait for {} ({}), such as {}",
+                                                   threads.size(), event, function, who)});
   }
 }
 
@@ -350,11 +353,7 @@ void add_orphaned_mutexes(const StackReport& report, Diagnosis& diagnosis) {
     diagnosis.remarks.push_back(
         {StatementKind::LostLock,
          fmt::format("{} waits for {}, which thread {} locked; this process has no such thread",
-                     title_and_function(thread),
-                     thread.wait.mutex.empty()
-                         ? fmt::format("a {}", thread.awaited_kind)
-                         : fmt::format("the {} {}", thread.awaited_kind, thread.wait.mutex),
-                     thread.gone_owner)});
+                     title_and_function(thread), lost_lock(thread), thread.gone_owner)});
   }
 }
 
@@ -382,6 +381,12 @@ void add_held_up_fibers(const StackReport& report, Diagnosis& diagnosis) {
 
 }  // namespace
 
+std::string lost_lock(const ThreadSeen& thread) {
+  const std::string_view words = thread_wait(thread.wait.kind).words;
+  return thread.wait.mutex.empty() ? fmt::format("a {}", words)
+                                   : fmt::format("the {} {}", words, thread.wait.mutex);
+}
+
 Diagnosis diagnose(const StackReport& report) {
   Diagnosis diagnosis;
   add_cycles(report, diagnosis);
@@ -389,7 +394,7 @@ Diagnosis diagnose(const StackReport& report) {
   add_held_up_fibers(report, diagnosis);
   if (diagnosis.findings.empty()) add_fibers_of_channels(report, diagnosis);
   add_held_up_threads(report, diagnosis);
-  if (diagnosis.findings.empty()) add_awaited_pulses(report, diagnosis);
+  if (diagnosis.findings.empty()) add_awaited_events(report, diagnosis);
   add_ruby_lock(report, diagnosis);
   add_orphaned_mutexes(report, diagnosis);
   return diagnosis;

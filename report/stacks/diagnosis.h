@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "report/stacks/stack_report.h"
@@ -22,5 +23,8 @@ struct Diagnosis {
 };
 
 [[nodiscard]] Diagnosis diagnose(const StackReport& report);
+
+// "the mutex accounts", "a read-write lock": what a thread with a `gone_owner` waits for.
+[[nodiscard]] std::string lost_lock(const ThreadSeen& thread);
 
 }  // namespace heapattach::stacks

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "report/model/waits.h"
 #include "report/stacks/system_calls.h"
 #include "symbols/mono/classes.h"
 
@@ -72,16 +71,16 @@ std::vector<Range> memory_of_mono(const mono::Facts& mono,
   return recorder.take();
 }
 
-std::string lock_name(const mono::Facts& mono,
-                      const mono::AwaitedLock& lock,
-                      const MemoryReader& memory) {
+std::string name_of(const mono::Facts& mono,
+                    const mono::AwaitedLock& awaited,
+                    const MemoryReader& memory) {
   mono::ClassReader classes(mono, [&](std::uint64_t at) -> std::optional<std::uint64_t> {
     const auto word = memory.read_as<std::uint64_t>(RemoteAddr{at});
     return word ? std::optional(*word) : std::nullopt;
   });
-  const mono::Class* const found = classes.of_first_word(lock.vtable);
-  return fmt::format("{}{} {:#x}", lock.is_pulse ? snapshot::kPulseOf : "the lock of ",
-                     found == nullptr ? std::string("an object") : found->name, lock.object.value);
+  const mono::Class* const found = classes.of_first_word(awaited.vtable);
+  return fmt::format("{} {:#x}", found == nullptr ? std::string("an object") : found->name,
+                     awaited.object.value);
 }
 
 }  // namespace heapattach::stacks

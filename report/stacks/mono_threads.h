@@ -31,9 +31,9 @@ struct MonoThread {
                                                 const Modules& modules,
                                                 const MemoryReader& memory);
 
-// "the lock of Game.Account 0x7f12a0", "a pulse of Game.Queue 0x7f12a0". `memory` is the target's.
-[[nodiscard]] std::string lock_name(const mono::Facts& mono,
-                                    const mono::AwaitedLock& lock,
-                                    const MemoryReader& memory);
+// The object that a thread waits for: "Game.Account 0x7f12a0". `memory` is the target's.
+[[nodiscard]] std::string name_of(const mono::Facts& mono,
+                                  const mono::AwaitedLock& awaited,
+                                  const MemoryReader& memory);
 
 }  // namespace heapattach::stacks

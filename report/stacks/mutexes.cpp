@@ -52,7 +52,7 @@ std::optional<LockOwner> writer_of(RemoteAddr futex,
   const auto writer = capture.read_as<std::int32_t>(lock + kWriter);
   const auto is_shared = capture.read_as<std::uint32_t>(lock + kIsShared);
   if (!writer || !is_shared || *writer <= 0 || *writer > kMostPid) return {};
-  return LockOwner{*writer, *is_shared == 0, lock, "read-write lock"};
+  return LockOwner{*writer, *is_shared == 0, lock, snapshot::ThreadWaitKind::ReadWriteLock};
 }
 
 bool names_mutex(const NamedFrame& frame) {
@@ -95,14 +95,14 @@ std::optional<LockOwner> owner_of_awaited_lock(const SystemCall& call,
   if (!word) return {};
   const std::uint32_t in_word = *word & FUTEX_TID_MASK;
   if (in_word > kContended && (*word & FUTEX_WAITERS) != 0) {
-    return LockOwner{static_cast<pid_t>(in_word), false, *futex, "mutex"};
+    return LockOwner{static_cast<pid_t>(in_word), false, *futex};
   }
   if (*word != kContended) return {};
   const auto owner = capture.read_as<std::int32_t>(*futex + kOwner);
   if (!owner || *owner <= 0) return {};
   const auto kind = capture.read_as<std::uint32_t>(*futex + kKind);
   const bool is_private = is_surely_mutex(stack) && kind && *kind < kShared && *owner <= kMostPid;
-  return LockOwner{*owner, is_private, *futex, "mutex"};
+  return LockOwner{*owner, is_private, *futex};
 }
 
 }  // namespace heapattach::stacks

@@ -16,7 +16,7 @@ struct LockOwner {
   pid_t thread = 0;         // its number in its own pid namespace
   bool is_private = false;  // known to be a thread of the same process
   RemoteAddr lock{};
-  std::string_view kind = "mutex";  // or "read-write lock"
+  snapshot::ThreadWaitKind kind = snapshot::ThreadWaitKind::Mutex;
 };
 
 // The thread that holds the mutex, or writes under the read-write lock, that a thread in `call`

@@ -124,7 +124,7 @@ class Adding {
       seen.wait.mutex = fmt::format("Mutex {:#x}", thread.mutex);
     } else if (const auto joined = joined_by(thread); joined && seen.needs_another_thread) {
       seen.wait.thread = joined;
-      seen.wait.is_for_end = true;
+      seen.wait.kind = snapshot::ThreadWaitKind::End;
     }
     if (const ruby::Frame* own = own_frame(thread.fibers)) {
       seen.function = function_at(own->function, own->file, own->line);

@@ -26,6 +26,10 @@ namespace heapattach::stacks {
 
 namespace {
 
+snapshot::ThreadWaitKind kind_of(const mono::AwaitedLock& awaited) {
+  return awaited.is_pulse ? snapshot::ThreadWaitKind::Pulse : snapshot::ThreadWaitKind::ObjectLock;
+}
+
 class Joining {
  public:
   explicit Joining(const Scene& scene)
@@ -97,7 +101,7 @@ class Joining {
         seen.needs_another_thread = needs_own_process(*call, scene_.map);
         owner = owner_of_awaited_lock(*call, named(report_, seen.stack), scene_.capture);
         if (owner) {
-          seen.awaited_kind = owner->kind;
+          seen.wait.kind = owner->kind;
           seen.wait.mutex = name_of_data(owner->lock);
         }
       }
@@ -116,11 +120,10 @@ class Joining {
       by_small_id_.emplace(found.known->small_id, report_.threads.size());
     }
     if (!found.awaits) return false;
-    seen.wait.mutex = lock_name(*scene_.mono, *found.awaits, scene_.memory);
-    if (!found.awaits->is_pulse) {
-      seen.awaited_kind = "lock";
-      awaited_.emplace_back(report_.threads.size(), found.awaits->owner);
-    }
+    seen.wait.kind = kind_of(*found.awaits);
+    const snapshot::ThreadWaitRow& row = thread_wait(seen.wait.kind);
+    seen.wait.mutex = std::string(row.of) + name_of(*scene_.mono, *found.awaits, scene_.memory);
+    if (row.is_held) awaited_.emplace_back(report_.threads.size(), found.awaits->owner);
     return true;
   }
 

@@ -73,7 +73,6 @@ struct ThreadSeen : snapshot::Thread {
   bool is_of_kernel = false;  // it runs no code of the program, and has no stack
   // The thread that ended without unlocking the lock that this one waits for; 0: none did.
   pid_t gone_owner = 0;
-  std::string_view awaited_kind = "mutex";  // of that lock; or "read-write lock", "lock"
   // Only a thread of this process can end its wait for a futex, which has no time limit.
   bool needs_another_thread = false;
   std::optional<RubySeen> ruby{};

@@ -39,13 +39,16 @@ bool read_fiber_wait(JsonCursor& json, RawFiber& out) {
 }
 
 bool read_thread_wait(JsonCursor& json, RawThread& out) {
-  return json.object([&](std::string_view key) {
-    if (key == "call") return json.string(out.thread.wait.call);
+  snapshot::ThreadWait& wait = out.thread.wait;
+  const bool is_read = json.object([&](std::string_view key) {
+    if (key == "call") return json.string(wait.call);
     if (key == "thread") return read_number(json, out.mentions.owner);
-    if (key == "mutex") return json.string(out.thread.wait.mutex);
-    if (key == "lossy") return json.boolean(out.thread.wait.is_lossy);
+    if (key == "mutex") return json.string(wait.mutex);
+    if (key == "lossy") return json.boolean(wait.is_lossy);
     return json.skip();
   });
+  wait.kind = snapshot::thread_wait_of(wait.mutex);
+  return is_read;
 }
 
 // The position of each, by the name that records use for it.

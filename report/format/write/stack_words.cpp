@@ -124,20 +124,19 @@ ThreadNotes notes_on(const StackReport& report, const ThreadSeen& thread) {
     notes.about_itself.push_back(
         fmt::format("thread {} in its own pid namespace", thread.tid_in_target));
   }
-  const bool is_lock = thread.awaited_kind == "lock";  // of an object
-  if (is_lock) {
-    notes.others.push_back(fmt::format(
-        "waits for {}, which {} holds", thread.wait.mutex,
-        thread.wait.thread ? title_of(report.threads.at(*thread.wait.thread)) : "no known thread"));
-  } else if (!thread.ruby && thread.wait.thread) {
-    notes.others.push_back(fmt::format("waits for a {} of {}", thread.awaited_kind,
-                                       title_of(report.threads.at(*thread.wait.thread))));
-  } else if (thread.wait.is_for_pulse()) {
+  const snapshot::ThreadWaitRow& row = thread_wait(thread.wait.kind);
+  const std::string owner =
+      thread.wait.thread ? title_of(report.threads.at(*thread.wait.thread)) : "no known thread";
+  if (thread.wait.is_for_event()) {
     notes.others.push_back("waits for " + thread.wait.mutex);
+  } else if (!row.of.empty()) {
+    notes.others.push_back(fmt::format("waits for {}, which {} holds", thread.wait.mutex, owner));
+  } else if (!thread.ruby && thread.wait.thread) {
+    notes.others.push_back(fmt::format("waits for a {} of {}", row.words, owner));
   }
   if (thread.gone_owner != 0) {
     notes.others.push_back(fmt::format("waits for a {} of thread {}, which no longer exists",
-                                       thread.awaited_kind, thread.gone_owner));
+                                       row.words, thread.gone_owner));
   }
   if (thread.fiber) {
     const FiberSeen& fiber = report.fibers.at(*thread.fiber);

@@ -60,10 +60,11 @@ TEST_CASE("threads that wait for each other's mutexes are called a deadlock, wit
 TEST_CASE("threads of Mono that wait for a pulse of the same object are named together") {
   StackReport report;
   report.threads = {thread(10), thread(11), thread(12)};
+  report.threads[0].wait.kind = snapshot::ThreadWaitKind::Pulse;
   report.threads[0].wait.mutex = "a pulse of Game.Queue 0x7f10";
   CHECK(remark_of(report) == "thread 10 waits for a pulse of Game.Queue 0x7f10 (Monitor.Wait)");
   report.threads[2].function = "Game.Worker.Run";
-  report.threads[2].wait.mutex = report.threads[0].wait.mutex;
+  report.threads[2].wait = report.threads[0].wait;
   CHECK(remark_of(report) ==
         "2 threads wait for a pulse of Game.Queue 0x7f10 (Monitor.Wait), such as thread 10");
   SUBCASE("and so is what one of them holds up") {

@@ -133,7 +133,7 @@ TEST_CASE("the writer that holds a read-write lock is found by those who wait to
     CHECK(owner->thread == 79);
     CHECK(owner->is_private);
     CHECK(owner->lock == kLock);
-    CHECK(owner->kind == "read-write lock");
+    CHECK(thread_wait(owner->kind).words == "read-write lock");
   }
   // Readers that hold it are not recorded.
   memory.put(kLock + 24, std::int32_t{0});

@@ -152,6 +152,39 @@ TEST_CASE("a saved snapshot keeps the Ruby frames of threads, and of suspended f
   check(saved_stacks(*again));
 }
 
+TEST_CASE("a saved wait for an object's lock or pulse has the words of a live one") {
+  using snapshot::ThreadWaitKind;
+  snapshot::Snapshot snapshot = deadlock();
+  snapshot.header.runtime.clear();
+  snapshot.fibers.clear();
+  snapshot.threads.resize(2);
+  snapshot.threads[1].tid = 4712;
+  snapshot.threads[1].name = "consumer";
+  snapshot.threads[0].wait = {.call = "futex(0x10)",
+                              .thread = 1,
+                              .kind = ThreadWaitKind::ObjectLock,
+                              .mutex = "the lock of Game.Account 0x7f10"};
+  snapshot.threads[1].wait = {.call = "futex(0x20)",
+                              .thread = {},
+                              .kind = ThreadWaitKind::Pulse,
+                              .mutex = "a pulse of Game.Queue 0x7f20"};
+  MemorySink sink;
+  REQUIRE(write_json_lines(snapshot, sink, {}));
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("saved.jsonl");
+  std::ofstream(file, std::ios::binary) << sink.text;
+  const auto again = read::read_json_lines(file, {});
+  REQUIRE_MESSAGE(again, again.error().message());
+  for (const snapshot::Snapshot& one : {snapshot, *again}) {
+    const std::string text = format_stacks_text(saved_stacks(one), {});
+    CAPTURE(text);
+    CHECK(text.find(
+              "  waits for the lock of Game.Account 0x7f10, which thread 4712 consumer holds") !=
+          std::string::npos);
+    CHECK(text.find("  waits for a pulse of Game.Queue 0x7f20\n") != std::string::npos);
+  }
+}
+
 TEST_CASE("the stacks of a snapshot without waits or without threads are partial") {
   snapshot::Snapshot snapshot = deadlock();
   for (auto& fiber : snapshot.fibers) fiber.wait = {};
