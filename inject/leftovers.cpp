@@ -16,6 +16,7 @@
 #include "attach/base/guardian.h"
 #include "attach/base/interrupt.h"
 #include "attach/base/word.h"
+#include "attach/process/thread_activity.h"
 #include "inject/arch/stub.h"
 #include "inject/choose_thread.h"
 #include "inject/padding.h"
@@ -38,18 +39,6 @@ std::string text_of(const std::string& path) {
   if (!file) return {};
   auto text = read_all(*file, kMostText);
   return text ? std::move(*text) : std::string();
-}
-
-// The last number of the line "NSpid:": the process's pid in the innermost namespace.
-pid_t innermost_number(std::string_view status) {
-  const std::size_t line = status.find("\nNSpid:");
-  if (line == std::string_view::npos) return 0;
-  status.remove_prefix(line + 1);
-  status = status.substr(0, status.find('\n'));
-  const std::size_t last = status.find_last_of(" \t");
-  pid_t number = 0;
-  std::from_chars(status.data() + last + 1, status.data() + status.size(), number);
-  return number;
 }
 
 // A clone that was killed before it could set its name is recognised by its OOM score, which only a
@@ -187,8 +176,8 @@ std::vector<pid_t> dead_clones(const Process& target) {
   const bool is_any_first = is_first_to_go(target.pid());
   for (const pid_t child : children_of(target)) {
     if (!is_dead_clone(child, is_any_first)) continue;
-    const pid_t number = innermost_number(text_of(fmt::format("/proc/{}/status", child)));
-    if (number > 0) found.push_back(number);
+    const auto numbers = namespace_numbers(text_of(fmt::format("/proc/{}/status", child)));
+    if (!numbers.empty()) found.push_back(numbers.back());
   }
   return found;
 }

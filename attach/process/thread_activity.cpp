@@ -21,7 +21,7 @@ std::chrono::nanoseconds of_ticks(std::uint64_t ticks) {
 
 ThreadActivity activity_of(const Process& process, pid_t tid, const ThreadState& state) {
   ThreadActivity seen{.tid = tid,
-                      .tid_in_target = tid,
+                      .tid_in_target = number_in_target(process, tid),
                       .name = state.name,
                       .state = state.state,
                       .wait_channel = {},
@@ -34,9 +34,6 @@ ThreadActivity activity_of(const Process& process, pid_t tid, const ThreadState&
   // "0" if it runs, and also without permission.
   if (auto text = process.read_file(fmt::format("task/{}/wchan", tid)); text && *text != "0") {
     seen.wait_channel = std::move(*text);
-  }
-  if (const auto text = process.read_file(fmt::format("task/{}/status", tid))) {
-    if (const pid_t inner = innermost_pid(*text); inner != 0) seen.tid_in_target = inner;
   }
   return seen;
 }
@@ -52,15 +49,21 @@ std::optional<ProcessorTime> parse_schedstat(std::string_view text) {
   return ProcessorTime{std::chrono::nanoseconds(*running), std::chrono::nanoseconds(*waiting)};
 }
 
-pid_t innermost_pid(std::string_view status) {
+std::vector<pid_t> namespace_numbers(std::string_view status) {
   constexpr std::string_view kKey = "\nNSpid:";
+  std::vector<pid_t> numbers;
   const std::size_t at = status.find(kKey);
-  if (at == std::string_view::npos) return 0;
+  if (at == std::string_view::npos) return numbers;
   std::string_view line = status.substr(at + kKey.size());
   line = line.substr(0, line.find('\n'));
-  pid_t last = 0;
-  while (const auto number = take_number(line)) last = static_cast<pid_t>(*number);
-  return last;
+  while (const auto number = take_number(line)) numbers.push_back(static_cast<pid_t>(*number));
+  return numbers;
+}
+
+pid_t number_in_target(const Process& process, pid_t tid) {
+  const auto status = process.read_file(fmt::format("task/{}/status", tid));
+  const std::vector<pid_t> numbers = status ? namespace_numbers(*status) : std::vector<pid_t>();
+  return numbers.empty() ? tid : numbers.back();
 }
 
 Result<std::vector<ThreadActivity>> observe_activity(const Process& process) {

@@ -36,7 +36,12 @@ Result<std::vector<ThreadActivity>> observe_activity(const Process& process);
 // Parses /proc/<pid>/task/<tid>/schedstat. None if it does not exist, as on some kernels.
 std::optional<ProcessorTime> parse_schedstat(std::string_view text);
 
-// The last number of the line "NSpid:" of /proc/<pid>/status; 0 if there is none.
-pid_t innermost_pid(std::string_view status);
+// The numbers of a thread in its pid namespaces, ours first and its own last: the line "NSpid:" of
+// /proc/<pid>/status. Empty if the kernel does not list them.
+std::vector<pid_t> namespace_numbers(std::string_view status);
+
+// The number by which a thread knows itself: that in its own pid namespace. Ours if it cannot be
+// read.
+pid_t number_in_target(const Process& process, pid_t tid);
 
 }  // namespace heapattach

@@ -23,6 +23,7 @@
 #include "attach/base/fd.h"
 #include "attach/base/guardian.h"
 #include "attach/process/process.h"
+#include "attach/process/thread_activity.h"
 #include "attach/stop/frozen_process.h"
 #include "attach/stop/ptrace_tracer.h"
 
@@ -259,6 +260,14 @@ Result<FreezeReport> try_freeze(const Process& process,
 
 }  // namespace
 
+void add_own_numbers(const Process& process, std::vector<FrozenThread>& threads) {
+  const auto status = process.read_file("status");
+  if (!status || namespace_numbers(*status).size() < 2) return;
+  for (FrozenThread& thread : threads) {
+    thread.tid_in_namespace = number_in_target(process, thread.tid);
+  }
+}
+
 Result<FreezeReport> while_frozen(const Process& process,
                                   const FreezeOptions& options,
                                   const Work& work) {
@@ -267,7 +276,9 @@ Result<FreezeReport> while_frozen(const Process& process,
     bool is_refused = false;
     auto frozen = try_freeze(process, options, work, is_refused);
     const bool is_taken = !frozen && is_refused && frozen.error().kind == ErrorKind::Traced;
-    if (!is_taken || !others.wait_for_turn(process)) return frozen;
+    if (is_taken && others.wait_for_turn(process)) continue;
+    if (frozen) add_own_numbers(process, frozen->threads);
+    return frozen;
   }
 }
 

@@ -25,7 +25,17 @@ struct FrozenThread {
   // The words of its other registers, such as xmm0; empty unless they were requested. A copy loop
   // may have the only pointer to an object there.
   std::vector<std::uint64_t> vector_registers{};
+  pid_t tid_in_namespace = 0;  // in the target's own pid namespace; 0: not read, or the same
+
+  // The number by which the thread knows itself.
+  [[nodiscard]] pid_t number_in_target() const {
+    return tid_in_namespace != 0 ? tid_in_namespace : tid;
+  }
 };
+
+// Reads `tid_in_namespace` of each thread, if the process has a pid namespace of its own. Call it
+// once the threads run again, where possible; the number of one that has ended stays unknown.
+void add_own_numbers(const Process& process, std::vector<FrozenThread>& threads);
 
 // Statistics about a freeze, for the summary and the header of the output.
 struct FreezeReport {

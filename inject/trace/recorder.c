@@ -30,6 +30,22 @@ extern const BlobHead blob_head HIDDEN;
 
 enum { kPage = 4096 };
 
+#define FILTER 585408  // offsetof(BlobControl, filter)
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+
+_Static_assert(offsetof(BlobControl, inside) == 64, "in the assembly of arch/entered_*.h");
+_Static_assert(offsetof(BlobControl, slots) == 128, "likewise");
+_Static_assert(offsetof(BlobControl, leading) == 128 + 16384, "likewise");
+_Static_assert(offsetof(BlobControl, filter) == FILTER, "likewise");
+_Static_assert(sizeof(BlobSlot) == 16 && kSlots == 1024 && kTrampolineBytes == 64, "likewise");
+_Static_assert(kFilterBytes == 0x80000 && kGranule == 32, "likewise");
+_Static_assert(kAllocationHooks == 16 && kHooks == 18, "likewise");
+_Static_assert(kLeadingHook == 5 && kLeadingHooks == 2 && kSecondHook == 7, "likewise");
+_Static_assert(kMallocHook == 8 && kCallocHook == 9 && kReallocHook == 10, "likewise");
+_Static_assert(kAlignedHook == 11 && kStoringHook == 13 && kWholePagesHook == 14, "likewise");
+_Static_assert(kCollectorFreeHook == 16 && kMallocFreeHook == 17, "likewise");
+
 #ifdef __x86_64__
 #include "arch/entered_x86_64.h"
 #else

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "attach/base/page.h"
+#include "attach/process/thread_activity.h"
 #include "inject/trace/arch/thread_memory.h"
 #include "inject/trace/blob.h"
 
@@ -30,18 +30,6 @@ constexpr auto kBetweenChecks = 250ms;
 constexpr auto kBetweenSearches = 1s;
 // Reading the maps takes at most one twentieth of the time, and so does searching.
 constexpr int kLookShare = 20;
-
-std::uint32_t innermost_number(const Process& target, pid_t tid) {
-  const auto status = target.read_file(fmt::format("task/{}/status", tid));
-  const std::size_t line = status ? status->find("\nNSpid:") : std::string::npos;
-  if (line == std::string::npos) return static_cast<std::uint32_t>(tid);
-  const std::size_t end = status->find('\n', line + 1);
-  const std::size_t last = status->find_last_of(" \t", end);
-  std::uint32_t number = 0;
-  std::from_chars(status->data() + last + 1, status->data() + std::min(end, status->size()),
-                  number);
-  return number;
-}
 
 std::uint32_t number_at(const NumberedThread& thread, std::uint64_t offset) {
   std::uint32_t number = 0;
@@ -166,7 +154,8 @@ Result<void> StackEnds::learn_numbers(const FrozenView& view) {
   std::vector<NumberedThread> threads;
   for (const FrozenThread& thread : view.threads) {
     if (!thread.registers || threads.size() == kMostThreads) continue;
-    NumberedThread one{.number = innermost_number(target_, thread.tid),
+    const pid_t number = number_in_target(target_, thread.tid);
+    NumberedThread one{.number = static_cast<std::uint32_t>(number),
                        .memory = thread_memory(thread.registers->thread_pointer)};
     // Skips threads without a C library's thread structure.
     const bool has_one = kPointsToItself ? number_at(one, 0) != 0 : !one.memory.empty();

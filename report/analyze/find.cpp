@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "report/glob.h"
+#include "report/model/find_values.h"
 #include "report/short_names.h"
 #include "report/type_names.h"
 
@@ -67,11 +68,10 @@ void add_ruby_class(const Snapshot& snapshot,
 
 void add_ruby_classes(const Snapshot& snapshot, TypeNames& names) {
   if (snapshot.header.runtime != "ruby" || !snapshot.header.redacted.empty()) return;
-  for (const snapshot::ValuePiece& piece : snapshot.values) {
-    for (std::uint32_t i = 0; i + std::size_t{1} < piece.first_value.size(); ++i) {
-      add_ruby_class(snapshot, piece, piece.first_object + i, names);
-    }
-  }
+  snapshot::any_with_values(snapshot, [&](const snapshot::ValuePiece& piece, ObjectIndex object) {
+    add_ruby_class(snapshot, piece, object, names);
+    return false;
+  });
 }
 
 }  // namespace

@@ -159,26 +159,21 @@ Truth compare(const FindCondition& condition, const Seen& seen) {
 // Whether values were read. Without them, Ruby's classes still have their names as texts.
 bool has_values(const Snapshot& snapshot) {
   if (snapshot.header.runtime != "ruby") return !snapshot.values.empty();
-  for (const snapshot::ValuePiece& piece : snapshot.values) {
-    for (std::uint32_t i = 0; i + std::size_t{1} < piece.first_value.size(); ++i) {
-      const ObjectIndex object = piece.first_object + i;
-      const auto values = piece.of(object);
-      if (values.empty()) continue;
-      const std::string& type = snapshot.types[snapshot.objects[object].type].name;
-      if (type == "String" || type == "Symbol" || values.back().path != snapshot::Value::kOwn) {
-        return true;
-      }
-    }
-  }
-  return false;
+  const auto has_one = [&](const snapshot::ValuePiece& piece, ObjectIndex object) {
+    const auto values = piece.of(object);
+    if (values.empty()) return false;
+    const std::string& type = snapshot.types[snapshot.objects[object].type].name;
+    return type == "String" || type == "Symbol" || values.back().path != snapshot::Value::kOwn;
+  };
+  return snapshot::any_with_values(snapshot, has_one);
 }
 
 class Matcher {
  public:
-  Matcher(const Snapshot& snapshot, const FindExpression& expression)
+  Matcher(const Snapshot& snapshot, const FindExpression& expression, bool were_read)
       : snapshot_(snapshot),
         expression_(expression),
-        lacks_plain_(snapshot.header.runtime == "ruby" && !has_values(snapshot)),
+        lacks_plain_(snapshot.header.runtime == "ruby" && !were_read),
         names_(snapshot) {
     for (const auto& all : expression.any_of) {
       for (const FindCondition& one : all) {
@@ -450,11 +445,12 @@ class Matcher {
 }  // namespace
 
 Result<FindMatches> find_matches(const Snapshot& snapshot, const FindExpression& expression) {
-  if (expression.needs_values() && !has_values(snapshot)) {
+  const bool were_read = has_values(snapshot);
+  if (expression.needs_values() && !were_read) {
     return Error{ErrorKind::Malformed, fmt::format("--find compares values, but {}", kNoValues)};
   }
   const auto objects = HA_TRY(find_objects(snapshot, expression.type));
-  return Matcher(snapshot, expression).run(objects);
+  return Matcher(snapshot, expression, were_read).run(objects);
 }
 
 }  // namespace heapattach::analyze

@@ -110,6 +110,7 @@ Result<void> hold_as_it_is(const Opened& target,
                            Holding& holding) {
   begin(holding);
   holding.freeze.threads = threads;
+  add_own_numbers(*target.process, holding.freeze.threads);
   holding.is_held = true;
   return copy({&*target.process, target.memory, holding.freeze.threads, request.deadline.at});
 }

@@ -56,7 +56,7 @@ class FitMemo {
  private:
   static constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;
   static constexpr unsigned kBits = 8;
-  static_assert(heap::kMostHeaps <= 8);
+  static_assert(heap::kMostJoined <= 8);
   static constexpr std::uint64_t kMostBytes = (1U << 28) - 1;
 
   [[nodiscard]] Entry work_out(std::uint64_t key,

@@ -198,7 +198,7 @@ std::size_t first_part(std::span<const Part> parts,
 }  // namespace
 
 Result<JoinedBlocks> join_blocks(std::span<const Part> parts) {
-  HA_CHECK(parts.size() <= kMostHeaps);
+  HA_CHECK(parts.size() <= kMostJoined);
   JoinedBlocks all;
   all.places.resize(parts.size());
   std::size_t count = 0;

@@ -29,7 +29,7 @@ struct Part {
   const BlockIndex* index = nullptr;
   SlotSizes sizes = {};
 };
-inline constexpr std::size_t kMostHeaps = 8;
+inline constexpr std::size_t kMostJoined = 8;
 
 // The blocks of all heaps, each with its heap's number.
 struct JoinedBlocks {

@@ -157,14 +157,15 @@ class Finder {
   // with an entry for each module. The vector begins with its length, one entry before the address.
   void find_thread_data() {
     constexpr std::uint64_t kEntry = 16;
-    const ThreadData data_at = thread_data(machine_of(copied_.modules));
+    const ThreadData* const data_at = thread_data(machine_of(copied_.modules));
+    if (data_at == nullptr) return;
     for (const FrozenThread& thread : copied_.threads) {
       if (!thread.registers) continue;
       const std::uint64_t self = thread.registers->thread_pointer.value;
       const bool is_self =
-          !data_at.self_at || (word(self) == self && word(self + *data_at.self_at) == self);
+          !data_at->self_at || (word(self) == self && word(self + *data_at->self_at) == self);
       if (self == 0 || !is_self) continue;
-      const std::uint64_t vector = word_or_zero(self + data_at.vector_at);
+      const std::uint64_t vector = word_or_zero(self + data_at->vector_at);
       const auto ref = vector < kEntry ? std::nullopt : chunk_at(vector - kEntry);
       const std::uint64_t length = word_or_zero(vector - kEntry);
       if (!ref || length > bytes_of(*ref) / kEntry || (length + 2) * kEntry > bytes_of(*ref)) {

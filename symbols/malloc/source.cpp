@@ -37,10 +37,12 @@ std::vector<Range> places_for_chunks(const MemoryMap& map, std::span<const Range
 // The places below which threads have the C library's thread-local variables.
 std::vector<RemoteAddr> thread_pointers(std::span<const FrozenThread> threads,
                                         std::uint16_t machine) {
-  const std::uint64_t above = thread_data(machine).variables_end;
+  const ThreadData* const data_at = thread_data(machine);
   std::vector<RemoteAddr> pointers;
+  if (data_at == nullptr) return pointers;
   for (const FrozenThread& thread : threads) {
-    if (thread.registers) pointers.push_back(thread.registers->thread_pointer + above);
+    if (!thread.registers) continue;
+    pointers.push_back(thread.registers->thread_pointer + data_at->variables_end);
   }
   return pointers;
 }

@@ -12,22 +12,6 @@
 // own, so the compiler does not use it. Vector registers are not touched, and so neither are the
 // arguments in v0 to v7.
 
-#define FILTER 585408  // offsetof(BlobControl, filter)
-#define TEXT_OF(number) #number
-#define TEXT(number) TEXT_OF(number)
-
-_Static_assert(offsetof(BlobControl, inside) == 64, "in the assembly below");
-_Static_assert(offsetof(BlobControl, slots) == 128, "in the assembly below");
-_Static_assert(offsetof(BlobControl, leading) == 128 + 16384, "in the assembly below");
-_Static_assert(offsetof(BlobControl, filter) == FILTER, "in the assembly below");
-_Static_assert(sizeof(BlobSlot) == 16 && kSlots == 1024 && kTrampolineBytes == 64, "likewise");
-_Static_assert(kFilterBytes == 0x80000 && kGranule == 32, "likewise");
-_Static_assert(kAllocationHooks == 16 && kHooks == 18, "likewise");
-_Static_assert(kLeadingHook == 5 && kLeadingHooks == 2 && kSecondHook == 7, "likewise");
-_Static_assert(kMallocHook == 8 && kCallocHook == 9 && kReallocHook == 10, "likewise");
-_Static_assert(kAlignedHook == 11 && kStoringHook == 13 && kWholePagesHook == 14, "likewise");
-_Static_assert(kCollectorFreeHook == 16 && kMallocFreeHook == 17, "likewise");
-
 // The frame of a sample is, in words from the stack pointer: the result, the return address, x29,
 // x19 to x28, x0 to x8. The rest is as on x86-64 (entered_x86_64.h). But the count of a slot takes
 // three instructions. A signal handler that allocates between them loses its own bytes, or the

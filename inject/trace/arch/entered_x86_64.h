@@ -1,21 +1,5 @@
 // The hooks of x86-64, and how they call the rest of the recorder (recorder.c includes this).
 
-#define FILTER 585408  // offsetof(BlobControl, filter)
-#define TEXT_OF(number) #number
-#define TEXT(number) TEXT_OF(number)
-
-_Static_assert(offsetof(BlobControl, inside) == 64, "in the assembly below");
-_Static_assert(offsetof(BlobControl, slots) == 128, "in the assembly below");
-_Static_assert(offsetof(BlobControl, leading) == 128 + 16384, "in the assembly below");
-_Static_assert(offsetof(BlobControl, filter) == FILTER, "in the assembly below");
-_Static_assert(sizeof(BlobSlot) == 16 && kSlots == 1024 && kTrampolineBytes == 64, "likewise");
-_Static_assert(kFilterBytes == 0x80000 && kGranule == 32, "likewise");
-_Static_assert(kAllocationHooks == 16 && kHooks == 18, "likewise");
-_Static_assert(kLeadingHook == 5 && kLeadingHooks == 2 && kSecondHook == 7, "likewise");
-_Static_assert(kMallocHook == 8 && kCallocHook == 9 && kReallocHook == 10, "likewise");
-_Static_assert(kAlignedHook == 11 && kStoringHook == 13 && kWholePagesHook == 14, "likewise");
-_Static_assert(kCollectorFreeHook == 16 && kMallocFreeHook == 17, "likewise");
-
 // The hook of an allocation: GC_malloc_kind(size, kind) or a similar function. `\size` is the
 // register that holds the size; if `multiplies`, it is first set to the product of the two
 // arguments. Nothing is on the stack on the usual path. On the other one, the frame is, from the

@@ -3,6 +3,9 @@
 #include <array>
 #include <cstdint>
 
+#include "attach/arch/processors.h"
+#include "attach/arch/thread_data.h"
+
 // Where the C libraries keep what they know about a thread.
 namespace heapattach::trace {
 
@@ -10,19 +13,22 @@ namespace heapattach::trace {
 // is in the first 2,048; musl's has 200.
 inline constexpr std::uint64_t kThreadBytes = 2048;
 
+// Whether the structure begins with its own address.
+inline constexpr bool kPointsToItself = thread_data(kOwnProcessor)->self_at.has_value();
+inline constexpr std::uint64_t kNumberInGlibc = thread_data(kOwnProcessor)->number_at;
+
 #ifdef __x86_64__
-// It begins at the thread pointer, and points to itself in glibc.
+// It begins at the thread pointer.
 inline constexpr std::uint64_t kThreadBelow = 0;
-inline constexpr bool kPointsToItself = true;
-// The offset of the thread's number in glibc since 2.10, and in musl.
-inline constexpr std::array<std::uint64_t, 2> kUsualOffsets = {0x2d0, 0x30};
+// The offset of the thread's number in glibc, and in musl.
+inline constexpr std::array<std::uint64_t, 2> kUsualOffsets = {kNumberInGlibc, 0x30};
 #else
 // It ends at the thread pointer, and is above the thread's stack. The collector knows a thread by
 // the structure's address, whose distance depends on the release.
 inline constexpr std::uint64_t kThreadBelow = kThreadBytes;
-inline constexpr bool kPointsToItself = false;
-// glibc 2.36 has 0x740 bytes, with the number at 0xd0.
-inline constexpr std::array<std::uint64_t, 1> kUsualOffsets = {kThreadBelow - 0x740 + 0xd0};
+// glibc 2.36 has 0x740 bytes.
+inline constexpr std::array<std::uint64_t, 1> kUsualOffsets = {kThreadBelow - 0x740 +
+                                                               kNumberInGlibc};
 #endif
 
 }  // namespace heapattach::trace
