@@ -7,7 +7,7 @@
 
 #include <elf.h>
 
-#include "attach/arch/processors.h"
+#include "attach/arch/by_processor.h"
 #include "attach/arch/vector_words.h"
 
 // The order of the words is that of the kernel's user_regs_struct (x86-64) and user_pt_regs
@@ -57,38 +57,68 @@ Registers of_aarch64(const Words& words) {
   return found;
 }
 
-using NoWords = std::vector<std::uint64_t>;
+bool is_floating_point(std::string_view owner, std::uint32_t type) {
+  return owner == "CORE" && type == NT_FPREGSET;
+}
+
+std::vector<std::uint64_t> vectors_of_x86_64(std::string_view owner,
+                                             std::uint32_t type,
+                                             std::span<const std::byte> saved) {
+  const bool is_extended = owner == "LINUX" && type == NT_X86_XSTATE;
+  if (!is_extended && !is_floating_point(owner, type)) return {};
+  return words_of_xsave(saved);
+}
+
+std::vector<std::uint64_t> vectors_of_aarch64(std::string_view owner,
+                                              std::uint32_t type,
+                                              std::span<const std::byte> saved) {
+  if (!is_floating_point(owner, type)) return {};
+  return words_of_fpsimd(saved);
+}
+
+// The notes about a thread, by processor.
+struct Form {
+  std::uint16_t machine;
+  std::size_t words;  // of its general registers
+  decltype(&of_x86_64) registers;
+  decltype(&vectors_of_x86_64) vectors;
+  std::uint32_t thread_pointer;  // the type of the note that has it; 0: the registers have it
+};
+constexpr std::array kForms{
+    Form{EM_X86_64, kWordsOfX86, &of_x86_64, &vectors_of_x86_64, 0},
+    Form{EM_AARCH64, kWordsOfAarch64, &of_aarch64, &vectors_of_aarch64, NT_ARM_TLS}};
 
 }  // namespace
 
 std::size_t core_register_bytes(std::uint16_t machine) {
-  const std::size_t words = machine == EM_AARCH64 ? kWordsOfAarch64 : kWordsOfX86;
-  return words * sizeof(std::uint64_t);
+  const Form* const form = row_for(kForms, machine);
+  return form == nullptr ? 0 : form->words * sizeof(std::uint64_t);
 }
 
 Registers core_registers(std::uint16_t machine, std::span<const std::byte> saved) {
+  const Form* const form = row_for(kForms, machine);
+  if (form == nullptr) return {};
   Words words{};
   std::memcpy(words.data(), saved.data(), std::min(saved.size(), core_register_bytes(machine)));
-  return machine == EM_AARCH64 ? of_aarch64(words) : of_x86_64(words);
+  return form->registers(words);
 }
 
 std::vector<std::uint64_t> core_vector_words(std::uint16_t machine,
                                              std::string_view owner,
                                              std::uint32_t type,
                                              std::span<const std::byte> saved) {
-  const bool is_basic = owner == "CORE" && type == NT_FPREGSET;
-  if (machine == EM_AARCH64) return is_basic ? words_of_fpsimd(saved) : NoWords();
-  const bool is_extended = owner == "LINUX" && type == NT_X86_XSTATE;
-  return is_basic || is_extended ? words_of_xsave(saved) : NoWords();
+  const Form* const form = row_for(kForms, machine);
+  return form == nullptr ? std::vector<std::uint64_t>() : form->vectors(owner, type, saved);
 }
 
 std::optional<RemoteAddr> core_thread_pointer(std::uint16_t machine,
                                               std::string_view owner,
                                               std::uint32_t type,
                                               std::span<const std::byte> saved) {
+  const Form* const form = row_for(kForms, machine);
   std::uint64_t word = 0;
-  const bool has_it = machine == EM_AARCH64 && owner == "LINUX" && type == NT_ARM_TLS &&
-                      saved.size() >= sizeof word;
+  const bool has_it = form != nullptr && form->thread_pointer != 0 && owner == "LINUX" &&
+                      type == form->thread_pointer && saved.size() >= sizeof word;
   if (!has_it) return {};
   std::memcpy(&word, saved.data(), sizeof word);
   return RemoteAddr{word};

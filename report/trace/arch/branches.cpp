@@ -1,6 +1,8 @@
 #include "report/trace/arch/branches.h"
 
-#include "attach/arch/processors.h"
+#include <array>
+
+#include "attach/arch/by_processor.h"
 #include "symbols/code/arch/branches.h"
 #include "symbols/code/arch/instructions_aarch64.h"
 #include "symbols/unwind/arch/stubs.h"
@@ -25,7 +27,8 @@ std::vector<RemoteAddr> branches_of_x86_64(const Disassembler& disassembler,
   return found;
 }
 
-std::vector<RemoteAddr> branches_of_aarch64(std::span<const std::byte> code,
+std::vector<RemoteAddr> branches_of_aarch64(const Disassembler& /*disassembler*/,
+                                            std::span<const std::byte> code,
                                             RemoteAddr at,
                                             bool only_jumps) {
   std::vector<RemoteAddr> found;
@@ -54,23 +57,39 @@ std::optional<RemoteAddr> word_of_stub_x86_64(const Disassembler& disassembler,
   return std::nullopt;
 }
 
+std::optional<RemoteAddr> word_of_stub_aarch64(const Disassembler& disassembler,
+                                               std::span<const std::byte> code,
+                                               RemoteAddr at) {
+  const auto target = unwind::stub_target(disassembler.machine(), code, at.value);
+  if (!target.word) return std::nullopt;
+  return at + static_cast<std::uint64_t>(*target.word);
+}
+
+struct Processor {
+  std::uint16_t machine;
+  decltype(&branches_of) branches;
+  decltype(&word_of_stub) stub;
+};
+constexpr std::array kProcessors{
+    Processor{EM_X86_64, &branches_of_x86_64, &word_of_stub_x86_64},
+    Processor{EM_AARCH64, &branches_of_aarch64, &word_of_stub_aarch64}};
+
 }  // namespace
 
 std::vector<RemoteAddr> branches_of(const Disassembler& disassembler,
                                     std::span<const std::byte> code,
                                     RemoteAddr at,
                                     bool only_jumps) {
-  if (disassembler.machine() == EM_AARCH64) return branches_of_aarch64(code, at, only_jumps);
-  return branches_of_x86_64(disassembler, code, at, only_jumps);
+  const Processor* const known = row_for(kProcessors, disassembler.machine());
+  if (known == nullptr) return {};
+  return known->branches(disassembler, code, at, only_jumps);
 }
 
 std::optional<RemoteAddr> word_of_stub(const Disassembler& disassembler,
                                        std::span<const std::byte> code,
                                        RemoteAddr at) {
-  if (disassembler.machine() != EM_AARCH64) return word_of_stub_x86_64(disassembler, code, at);
-  const auto target = unwind::stub_target(disassembler.machine(), code, at.value);
-  if (!target.word) return std::nullopt;
-  return at + static_cast<std::uint64_t>(*target.word);
+  const Processor* const known = row_for(kProcessors, disassembler.machine());
+  return known == nullptr ? std::nullopt : known->stub(disassembler, code, at);
 }
 
 }  // namespace heapattach::trace

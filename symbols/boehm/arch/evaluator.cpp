@@ -1,10 +1,10 @@
 #include "symbols/boehm/arch/evaluator.h"
 
-#include <algorithm>
 #include <array>
 
 #include <elf.h>
 
+#include "attach/arch/by_processor.h"
 #include "symbols/boehm/arch/evaluator_aarch64.h"
 #include "symbols/boehm/arch/evaluator_x86_64.h"
 
@@ -28,10 +28,8 @@ std::vector<FunctionPath> evaluate(ExprPool& pool,
                                    const CodeSource& source,
                                    RemoteAddr entry,
                                    const EvaluationLimits& limits) {
-  const auto* const found =
-      std::find_if(kEvaluators.begin(), kEvaluators.end(),
-                   [&](const Evaluator& one) { return one.machine == disassembler.machine(); });
-  if (found == kEvaluators.end()) return {};
+  const Evaluator* const found = row_for(kEvaluators, disassembler.machine());
+  if (found == nullptr) return {};
   return found->run(pool, disassembler, source, entry, limits);
 }
 

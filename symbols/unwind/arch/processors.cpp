@@ -45,6 +45,7 @@ struct Processor {
   decltype(&x86_64::is_word_of_stub) is_word_of_stub;
   decltype(&x86_64::stub_bytes) stub_bytes;
   decltype(&x86_64::stub_target) stub_target;
+  decltype(&x86_64::generated_frame) generated_frame;  // null: Mono was not tried on it
 };
 
 constexpr std::array kProcessors{
@@ -62,7 +63,8 @@ constexpr std::array kProcessors{
               &x86_64::interrupted,
               &x86_64::is_word_of_stub,
               &x86_64::stub_bytes,
-              &x86_64::stub_target},
+              &x86_64::stub_target,
+              &x86_64::generated_frame},
     Processor{&aarch64::kNumbers,
               {aarch64::kSavedAt, aarch64::kSavedByKernel},
               kFiberOfAarch64,
@@ -77,7 +79,8 @@ constexpr std::array kProcessors{
               &aarch64::interrupted,
               &aarch64::is_word_of_stub,
               &aarch64::stub_bytes,
-              &aarch64::stub_target},
+              &aarch64::stub_target,
+              nullptr},
 };
 
 // Null for an unknown one.
@@ -172,11 +175,12 @@ std::optional<Interrupted> interrupted_at(const MemoryReader& memory,
   return std::nullopt;
 }
 
-// Mono on another processor was not tried.
 std::optional<GeneratedFrame> generated_frame(std::uint16_t machine,
                                               const GeneratedFunction& function,
                                               RemoteAddr pc) {
-  return machine == EM_X86_64 ? x86_64::generated_frame(function, pc) : std::nullopt;
+  const Processor* const own = processor(machine);
+  const bool is_tried = own != nullptr && own->generated_frame != nullptr;
+  return is_tried ? own->generated_frame(function, pc) : std::nullopt;
 }
 
 const GeneratedFunction* function_at(std::span<const GeneratedFunction> functions, RemoteAddr pc) {
