@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <sstream>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <simdjson.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "integration/language_counts.h"
@@ -383,6 +386,133 @@ TEST_CASE("a second domain of Mono has its own static fields, and its methods ha
   const auto functions = functions_of(stacks.output, "guard of the second domain");
   CHECK(std::find(functions.begin(), functions.end(), "Game.Depot.Guard") != functions.end());
   CHECK(stacks.output.find("generated code") == std::string::npos);
+}
+
+namespace {
+
+// A program whose file is changed while it runs (edited.cs). `other` is another program, which has
+// names of the same lengths at the same places.
+class Edited {
+ public:
+  Edited() {
+    copy("edited_mono", file());
+    child_.emplace(std::vector<std::string>{"/usr/bin/mono-boehm", file()});
+    for (;;) {
+      const std::optional<std::string> line = child_->read_line(seconds(120));
+      REQUIRE(line);
+      if (*line == "ready") break;
+      std::istringstream words(*line);
+      std::string what;
+      std::string name;
+      std::string token;
+      words >> what >> name >> token >> objects_;
+      (what == "class" ? class_ : method_) = "0x" + token;
+      if (what == "class") total_ = objects_;
+    }
+  }
+  [[nodiscard]] std::string file() const { return directory_.file("edited.exe"); }
+  [[nodiscard]] std::string other() const { return directory_.file("other.exe"); }
+  [[nodiscard]] std::string pid() const { return fmt::format("{}", child_->pid()); }
+  // What is shown in place of the class's and the method's name.
+  [[nodiscard]] std::string class_token() const { return "(type " + class_ + " of edited.exe)"; }
+  [[nodiscard]] std::string method_token() const {
+    return "(method " + method_ + " of edited.exe)";
+  }
+  [[nodiscard]] std::int64_t total() const { return total_; }
+  [[nodiscard]] std::int64_t count(const std::string& type) const {
+    const Counts objects = count_of(child_->pid(), release_).objects;
+    const auto found = objects.find(type);
+    return found == objects.end() ? 0 : found->second;
+  }
+  // Loads the program `other` and makes an object of it.
+  void load_other() {
+    copy("edited_mono_other", other());
+    child_->send_line(other());
+    REQUIRE(child_->read_line(seconds(120)) == "loaded");
+  }
+  // Writes a target's bytes to a file, which stays the same file if it exists.
+  static void copy(const std::string& target, const std::string& to) {
+    write_text(to, read_text(target_path(target)));
+  }
+
+ private:
+  TemporaryDirectory directory_;
+  Release release_ = release_of("mono", {"/usr/bin/mono-boehm", "--version"}, {"6.8.0"});
+  std::optional<ChildProcess> child_;
+  std::string class_;
+  std::string method_;
+  std::int64_t objects_ = 0;
+  std::int64_t total_ = 0;
+};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+constexpr std::string_view kLost = " was overwritten or truncated after Mono had loaded it";
+
+}  // namespace
+
+TEST_CASE("a Mono program's file that was changed while it ran gives its objects no names") {
+  if (::access("/usr/bin/mono-boehm", X_OK) != 0 || !is_target_built("edited_mono")) return;
+  for (const std::string_view way : {"overwritten", "cut to nothing", "cut to its start"}) {
+    CAPTURE(way);
+    const Edited edited;
+    CHECK(edited.count("Depot.Pallet") == edited.total());
+    if (way == "overwritten") Edited::copy("edited_mono_other", edited.file());
+    if (way == "cut to nothing") REQUIRE(::truncate(edited.file().c_str(), 0) == 0);
+    if (way == "cut to its start") REQUIRE(::truncate(edited.file().c_str(), 100) == 0);
+    CHECK(edited.count(edited.class_token()) == edited.total());
+    const std::string lost = edited.file() + std::string(kLost);
+    const ToolRun why = run_tool({"why", edited.class_token(), edited.pid()});
+    CAPTURE(why.output);
+    CAPTURE(why.errors);
+    CHECK(why.status == 0);
+    CHECK(has(why.errors, lost));
+    CHECK(has(why.output, "(static fields of " + edited.class_token() + ")"));
+    CHECK(has(why.output, "System.Collections.Generic.List<" + edited.class_token() + ">"));
+    const ToolRun stacks = run_tool({"stacks", edited.pid()});
+    CAPTURE(stacks.output);
+    CHECK(has(stacks.output, lost));
+    CHECK(has(stacks.output, edited.method_token()));
+    const ToolRun count = run_tool({"count", edited.pid()});
+    for (const std::string& output : {count.output, why.output, stacks.output}) {
+      for (const char* const name : {"Depot", "Pallet", "Parrot", "Mother", "Nest", "Squawk"}) {
+        CHECK_FALSE(has(output, name));
+      }
+    }
+    const ToolRun redacted = run_tool({"count", "--redact", "full", edited.pid()});
+    CHECK_FALSE(has(redacted.output + redacted.errors, "edited"));
+  }
+}
+
+TEST_CASE("a Mono program's file that has the same contents keeps its names, however new it is") {
+  if (::access("/usr/bin/mono-boehm", X_OK) != 0 || !is_target_built("edited_mono")) return;
+  Edited edited;
+  const auto keeps_its_names = [&](const char* after) {
+    CAPTURE(after);
+    CHECK(edited.count("Depot.Pallet") == edited.total());
+    const ToolRun stacks = run_tool({"stacks", edited.pid()});
+    CAPTURE(stacks.output);
+    CHECK(has(stacks.output, "Depot.Program.Linger"));
+    const ToolRun count = run_tool({"count", edited.pid()});
+    CAPTURE(count.errors);
+    CHECK_FALSE(has(stacks.output + count.errors, "warning"));
+  };
+  REQUIRE(::utimensat(AT_FDCWD, edited.file().c_str(), nullptr, 0) == 0);
+  keeps_its_names("touch");
+  REQUIRE(::chmod(edited.file().c_str(), 0600) == 0);
+  keeps_its_names("chmod");
+  Edited::copy("edited_mono", edited.file());
+  keeps_its_names("the same contents were written again");
+  edited.load_other();
+  keeps_its_names("a file that is newer than the process was loaded");
+  CHECK(edited.count("Depot.Parrot") == 1);
+  REQUIRE(::rename(edited.other().c_str(), edited.file().c_str()) == 0);
+  keeps_its_names("another file took its name");
+  CHECK(edited.count("Depot.Parrot") == 1);
+  REQUIRE(::unlink(edited.file().c_str()) == 0);
+  keeps_its_names("it was removed");
 }
 
 TEST_CASE("Mono with sgen has no objects in malloc's heap, and is named as what keeps them") {

@@ -23,11 +23,11 @@ std::vector<Range> places_of_code(const MemoryMap& map) {
 
 }  // namespace
 
-std::vector<unwind::GeneratedFunction> generated_code(const mono::Facts& mono,
-                                                      std::span<const FrozenThread> threads,
-                                                      const Capture& capture,
-                                                      const MemoryReader& memory,
-                                                      const MemoryMap& map) {
+GeneratedCode generated_code(const mono::Facts& mono,
+                             std::span<const FrozenThread> threads,
+                             const Capture& capture,
+                             const MemoryReader& memory,
+                             const MemoryMap& map) {
   const std::vector<Range> places = places_of_code(map);
   std::vector<std::uint64_t> words;
   const auto add = [&](std::uint64_t word) {
@@ -47,12 +47,14 @@ std::vector<unwind::GeneratedFunction> generated_code(const mono::Facts& mono,
       add(word);
     }
   }
-  std::vector<unwind::GeneratedFunction> functions;
-  if (words.empty()) return functions;
-  for (mono::Method& method : mono::methods_at(mono, std::move(words), memory, map)) {
-    functions.push_back({method.code, std::move(method.name), std::move(method.start)});
+  GeneratedCode code;
+  if (words.empty()) return code;
+  mono::Methods methods = mono::methods_at(mono, std::move(words), memory, map);
+  code.warnings = std::move(methods.warnings);
+  for (mono::Method& method : methods.found) {
+    code.functions.push_back({method.code, std::move(method.name), std::move(method.start)});
   }
-  return functions;
+  return code;
 }
 
 }  // namespace heapattach::snapshot

@@ -62,7 +62,8 @@ unwind::Stacks find_stacks(const TakeOptions& options, Target& target, const Hel
   std::vector<unwind::GeneratedFunction> generated;
   if (target.runtimes.mono) {
     generated = generated_code(*target.runtimes.mono, held.freeze.threads, held.capture,
-                               target.memory, held.map);
+                               target.memory, held.map)
+                    .functions;
   }
   auto found =
       unwind::walk_stacks(target.modules, target.types, held.capture,
@@ -96,11 +97,14 @@ std::vector<types::Variable> variables_of(const Target& target, const unwind::St
 void name_objects(const HeldHeap& held,
                   const TracedHeap& traced,
                   const heap::ObjectSet& listed,
+                  const Request& request,
                   Target& target) {
   const heap::ObjectSet of_collector = traced.of_collector(listed);
-  target.rows.add_named(runtimes::name_objects(
+  runtimes::ObjectNames names = runtimes::name_objects(
       target.runtimes, *target.heaps.front(), traced.found.own,
-      runtimes::HeapView(*traced.heap, of_collector, held.map, held.capture, target.memory)));
+      runtimes::HeapView(*traced.heap, of_collector, held.map, held.capture, target.memory));
+  for (const std::string& text : names.warnings()) request.warn("warning: " + text);
+  target.rows.add_named(std::move(names));
 }
 
 // The objects to list. Also finds how much has leaked, which reports show even if they list live
@@ -245,7 +249,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   const heap::ObjectSet live = traced.live();
   const heap::ObjectSet listed = find_listed(traced, live, options, snapshot);
   const ObjectOrder order(*traced.heap, listed);
-  name_objects(*held, traced, listed, *target);
+  name_objects(*held, traced, listed, request, *target);
   request.begin(fmt::format("typing {} objects", order.size()));
   const Typing typing(*traced.heap, order, held->capture, target->rows,
                       variables_of(*target, stacks));

@@ -16,6 +16,7 @@ namespace {
 
 Result<unwind::Stacks> walk(const StackTarget& target,
                             const HeldStacks& held,
+                            const snapshot::GeneratedCode& code,
                             const Request& request) {
   unwind::StackLimits limits;
   limits.with_locals = false;
@@ -23,13 +24,8 @@ Result<unwind::Stacks> walk(const StackTarget& target,
   limits.time = std::chrono::seconds(30);
   limits.deadline = request.deadline;
   types::TypeModel none;
-  std::vector<unwind::GeneratedFunction> generated;
-  if (target.mono) {
-    generated = snapshot::generated_code(*target.mono, held.freeze.threads, held.capture,
-                                         target.memory, held.map);
-  }
   return unwind::walk_stacks(target.modules, none, held.capture,
-                             {held.freeze.threads, held.fibers, &held.map, generated}, limits);
+                             {held.freeze.threads, held.fibers, &held.map, code.functions}, limits);
 }
 
 // Why frames have no names, for each module that has frames.
@@ -84,7 +80,12 @@ Result<StackReport> take_stacks(const Request& request) {
   const auto target = HA_TRY(StackTarget::learn(request));
   HA_TRY(request.deadline.check("learning about the target"));
   const auto held = HA_TRY(hold_stacks(*target, request));
-  auto stacks = walk(*target, *held, request);
+  snapshot::GeneratedCode code;
+  if (target->mono) {
+    code = snapshot::generated_code(*target->mono, held->freeze.threads, held->capture,
+                                    target->memory, held->map);
+  }
+  auto stacks = walk(*target, *held, code, request);
   HA_TRY(request.deadline.check("walking the stacks"));
   std::vector<std::string> warnings;
   if (target->core) warnings = snapshot::warnings_of(*target->core, target->modules);
@@ -108,6 +109,7 @@ Result<StackReport> take_stacks(const Request& request) {
   StackReport report = report_on(scene_of(*target, *held, *stacks));
   add_header(*target, report);
   if (!target->core) add_missing_names(target->modules, *stacks, warnings);
+  warnings.insert(warnings.end(), code.warnings.begin(), code.warnings.end());
   if (!target->refusal.empty()) warnings.push_back(target->refusal);
   // The warnings already name what could not be matched.
   is_partial |= !report.warnings.empty();

@@ -15,15 +15,14 @@ namespace heapattach::mono {
 
 namespace {
 
-constexpr std::size_t kMostNameBytes = 512;
 constexpr std::uint64_t kMostDomains = 1024;
 constexpr std::uint64_t kMostSlots = 1 << 16;
 constexpr std::uint64_t kMostFields = 4096;
 constexpr std::uint64_t kMostArguments = 64;
-constexpr std::uint64_t kMostBytes = 1U << 20;  // of a class's fields
-constexpr int kDeepest = 8;                     // of names and of embedded values
+constexpr std::uint64_t kMostBytes = 1U << 20;  // the largest offset of a field
+constexpr int kDeepest = 8;                     // nesting of names and of embedded values
 constexpr int kMostBases = 64;
-constexpr std::uint64_t kDomainBytes = 0x400;  // of a domain, where its list of vtables may be
+constexpr std::uint64_t kDomainBytes = 0x400;  // the list of vtables is within this offset
 constexpr std::uint64_t kMostVtables = 1 << 20;
 constexpr std::uint64_t kMostThreadFields = 1 << 14;
 
@@ -33,16 +32,16 @@ constexpr std::uint64_t kHasStaticFields = 4;
 constexpr std::uint64_t kStaticField = 0x10;  // attributes of a field's type
 constexpr std::uint64_t kConstant = 0x40;
 
-// In a generic class, which a type of the code kGeneric references.
+// Offsets in the generic class that a type of the code kGeneric references.
 constexpr std::uint64_t kGenericArguments = 8;
-constexpr std::uint64_t kGenericInstance = 0x20;  // the class that was made of it
+constexpr std::uint64_t kGenericInstance = 0x20;  // the class with these arguments
 
 using Kind = runtimes::Shape::Number::Kind;
 
 struct Named {
   std::uint8_t code;
   std::string_view name;
-  std::uint64_t bytes = 0;  // of a number; 0: it is none
+  std::uint64_t bytes = 0;  // 0: it is not a number
   Kind kind = Kind::Unread;
 };
 constexpr std::array kNamed{Named{0x01, "System.Void"},
@@ -70,16 +69,6 @@ const Named* named_by(std::uint64_t code) {
 }
 
 constexpr std::uint64_t kDecimalBytes = 16;
-
-bool is_name(std::string_view text) {
-  if (text.empty()) return false;
-  while (!text.empty()) {
-    const Utf8Step step = next_utf8(text);
-    if (!step.is_valid || is_unsafe_to_show(step.code)) return false;
-    text.remove_prefix(step.bytes);
-  }
-  return true;
-}
 
 // Replaces the number of type parameters in a class's own name, "List`1", by the arguments, which
 // it takes from the front of `rest`. Without arguments the name stays.
@@ -127,27 +116,6 @@ void add_fields(const std::vector<Field>& fields, std::uint64_t bytes, runtimes:
         {field.offset, field.bytes, field.kind, field.name, field.type, field.names});
   }
   into.has_only_references = true;
-}
-
-std::uint64_t ClassReader::number(std::uint64_t at, unsigned bytes) const {
-  const std::uint64_t aligned = at & ~std::uint64_t{7};
-  const std::uint64_t whole = word(aligned) >> (at - aligned) * 8;
-  return whole & ((std::uint64_t{1} << bytes * 8) - 1);
-}
-
-// Reads whole words, so that it never touches the page after the last one that it needs.
-std::string ClassReader::text(std::uint64_t at) const {
-  std::string found;
-  while (at != 0 && found.size() < kMostNameBytes) {
-    const auto aligned = read_(at & ~std::uint64_t{7});
-    if (!aligned) return {};
-    for (std::uint64_t i = at & 7; i < 8; ++i, ++at) {
-      const char letter = static_cast<char>(*aligned >> i * 8 & 0xff);
-      if (letter == '\0') return is_name(found) ? found : std::string();
-      found += letter;
-    }
-  }
-  return {};
 }
 
 const Class* ClassReader::of_first_word(std::uint64_t word) {
@@ -228,8 +196,8 @@ void ClassReader::read_array(Class& into) const {
   }
 }
 
-// A domain has a list of its vtables: an array, and how many are in it. The list is recognised by
-// its first and its last one, which belong to the domain.
+// A domain has a list of its vtables: the address of an array, and how many vtables are in it. The
+// list is recognised by the first and the last of them, which belong to the domain.
 std::optional<ClassReader::VtableList> ClassReader::vtable_list(std::uint64_t domain) {
   const auto is_its = [&](std::uint64_t vtable) {
     const Class* const found = of_first_word(vtable);
@@ -266,7 +234,7 @@ std::vector<std::uint64_t> ClassReader::domains() const {
   return domains;
 }
 
-// Its name is before its list of vtables.
+// The pointer to a domain's name is in the word before its list of vtables.
 std::string ClassReader::domain_name(std::uint64_t domain) {
   const auto list = vtable_list(domain);
   return list && list->at >= 8 ? text(word(domain + list->at - 8)) : std::string();
@@ -279,6 +247,7 @@ const Class* ClassReader::find(std::uint64_t domain,
   for (const std::uint64_t one : vtables_of(domain)) {
     const std::uint64_t at = word(one);
     if (at == 0 || text(word(at + kName)) != name || text(word(at + kNamespace)) != space) continue;
+    if (changed_image(at) != nullptr) continue;
     vtable = one;
     return of_first_word(one);
   }
@@ -302,8 +271,9 @@ bool ClassReader::is_thread_field(std::uint64_t at) const {
          (number(type + kTypeAttributes, 2) & kStaticField) != 0;
 }
 
-// A table: two functions, slots, how many these are, and how many entries it has. An entry is a
-// field, where a thread has it, and the next entry of its slot. Empty if it is none.
+// Reads a hash table of Mono: two functions, the slots, the number of slots, and the number of
+// entries. An entry has a field, the field's place in the chunks of a thread, and the next entry of
+// the slot. Empty if it is not a table of such fields.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> ClassReader::thread_field_table(
     std::uint64_t table) const {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> entries;
@@ -323,8 +293,8 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> ClassReader::thread_field_t
   return entries.size() == used ? entries : decltype(entries){};
 }
 
-// A domain has a table of them. Where a thread has one is a number: six bits for the chunk, and 25
-// for the offset. The highest bit is set if each context has its own.
+// A domain has a table of its [ThreadStatic] fields. A field's place is one number: six bits for
+// the chunk, and 25 for the offset in it. The highest bit is set if each context has a copy.
 std::vector<ThreadField> ClassReader::thread_fields(std::uint64_t domain) {
   constexpr std::uint64_t kOfContext = 1U << 31U;
   std::vector<ThreadField> found;
@@ -332,11 +302,12 @@ std::vector<ThreadField> ClassReader::thread_fields(std::uint64_t domain) {
     for (const auto& [field, place] : thread_field_table(word(domain + at))) {
       if ((place & kOfContext) != 0) continue;
       steps_ = 0;
+      const std::uint64_t offset = place >> 6 & 0x1ffffff;
       const std::string of = name_of(word(field + kFieldParent), 0);
-      const std::string name = text(word(field + kFieldName));
+      const std::string name = field_name(word(field + kFieldParent), field, offset);
       if (of.empty() || name.empty()) continue;
       std::vector<Field> fields;
-      add_field(word(field), place >> 6 & 0x1ffffff, of + "." + shown_field(name), 0, fields);
+      add_field(word(field), offset, of + "." + name, 0, fields);
       for (Field& one : fields) found.push_back({place & 0x3f, std::move(one)});
     }
   }
@@ -344,12 +315,41 @@ std::vector<ThreadField> ClassReader::thread_fields(std::uint64_t domain) {
 }
 
 // A method begins with its attributes and its token, which names the table of methods.
+bool ClassReader::is_method(std::uint64_t at) const {
+  return at != 0 && at % 8 == 0 && number(at + kMethodToken, 4) >> 24 == kMethodTable;
+}
+
 std::string ClassReader::method_name(std::uint64_t at) const {
-  const bool is_method =
-      at != 0 && at % 8 == 0 && number(at + kMethodToken, 4) >> 24 == kMethodTable;
-  const std::string of = is_method ? name(word(at + kMethodClass)) : std::string();
-  const std::string own = of.empty() ? std::string() : text(word(at + kMethodName));
-  return own.empty() ? std::string() : of + "." + own;
+  const std::uint64_t of = word(at + kMethodClass);
+  if (const Image* const image = changed_image(of)) {
+    if (!is_method(at)) return fmt::format("(wrapper of {})", image->file());
+    return fmt::format("(method {:#x} of {})", number(at + kMethodToken, 4), image->file());
+  }
+  steps_ = 0;
+  const std::string name = name_of(of, 0);
+  const std::string own = name.empty() ? std::string() : text(word(at + kMethodName));
+  return own.empty() ? std::string() : name + "." + own;
+}
+
+const Image* ClassReader::changed_image(std::uint64_t of) const {
+  const std::uint64_t at = facts_.knows_images ? word(of + kImage) : 0;
+  if (at == 0) return nullptr;
+  const Image& image = images_.at(at);
+  return image.is_as_loaded ? nullptr : &image;
+}
+
+std::string ClassReader::field_name(std::uint64_t of,
+                                    std::uint64_t field,
+                                    std::uint64_t offset) const {
+  if (changed_image(of) != nullptr) return fmt::format("+{}", offset);
+  return shown_field(text(word(field + kFieldName)));
+}
+
+std::vector<std::string> ClassReader::warnings() const {
+  if (facts_.knows_images) return images_.warnings();
+  return {
+      "this release of Mono does not show whether a program's file was changed after Mono had "
+      "loaded it; if so, names are wrong"};
 }
 
 std::uint64_t ClassReader::embedded_class(std::uint64_t type) const {
@@ -382,8 +382,8 @@ bool ClassReader::is_decimal(std::uint64_t of) const {
   return found == kParts.size();
 }
 
-// An enumeration's values are those of its element class, or of the type of its only field that is
-// not static. Its fields may not have been read yet.
+// The type of an enumeration's values is its element class, or the type of its only field that is
+// not static. Mono may not have read the fields yet.
 std::uint64_t ClassReader::type_of_values(std::uint64_t enumeration) const {
   const std::uint64_t element = word(enumeration + kElementClass);
   const bool is_other = element != 0 && element % 8 == 0 && element != enumeration;
@@ -405,7 +405,7 @@ const std::vector<runtimes::Shape::Named>& ClassReader::names_of_values(
     std::uint64_t enumeration) const {
   const auto [at, is_new] = names_of_values_.try_emplace(enumeration);
   const std::uint64_t image = is_new ? word(enumeration + kImage) : 0;
-  if (image == 0 || image % 8 != 0) return at->second;
+  if (image == 0 || image % 8 != 0 || changed_image(enumeration) != nullptr) return at->second;
   const auto metadata = Metadata::at(word(image + kMetadata), read_);
   if (metadata) {
     at->second = metadata->values_of(static_cast<std::uint32_t>(number(enumeration + kToken, 4)));
@@ -452,9 +452,9 @@ void ClassReader::add_fields(std::uint64_t of,
     const bool is_wanted =
         ((attributes & kStaticField) != 0) == how.is_static && (attributes & kConstant) == 0;
     if (!is_wanted || offset > kMostBytes) continue;
-    const std::string name = text(word(field + kFieldName));
+    const std::string name = field_name(of, field, offset);
     if (name.empty()) return;
-    add_field(type, offset, how.before + shown_field(name), how.depth, into);
+    add_field(type, offset, how.before + name, how.depth, into);
   }
 }
 
@@ -498,6 +498,12 @@ std::string ClassReader::name_of(std::uint64_t at, int depth) const {
     if (element.empty()) return {};
     return fmt::format("{}[{}]", element, std::string(rank - 1, ','));
   }
+  std::vector<std::string> arguments = arguments_of(at, depth);
+  if (const Image* const image = changed_image(at)) {
+    const std::string name =
+        fmt::format("(type {:#x} of {})", number(at + kToken, 4), image->file());
+    return arguments.empty() ? name : fmt::format("{}<{}>", name, fmt::join(arguments, ", "));
+  }
   std::vector<std::string> pieces;
   std::string space;
   for (std::uint64_t one = at; one != 0; one = word(one + kNestedIn)) {
@@ -505,7 +511,6 @@ std::string ClassReader::name_of(std::uint64_t at, int depth) const {
     if (pieces.back().empty() || pieces.size() > kDeepest) return {};
     space = text(word(one + kNamespace));
   }
-  std::vector<std::string> arguments = arguments_of(at, depth);
   std::string name = space;
   for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
     if (!name.empty()) name += '.';

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +10,8 @@
 #include <vector>
 
 #include "symbols/mono/facts.h"
+#include "symbols/mono/images.h"
+#include "symbols/mono/words.h"
 #include "symbols/runtimes/object_names.h"
 
 namespace heapattach::mono {
@@ -47,7 +48,7 @@ struct Class {
   std::uint64_t static_bytes = 0;
 };
 
-// A static field of which each thread has its own ([ThreadStatic]). These fields are in chunks.
+// A [ThreadStatic] field: each thread has its own copy, in one of its chunks.
 struct ThreadField {
   std::uint64_t chunk = 0;
   Field field;  // its offset is in the chunk
@@ -61,22 +62,22 @@ inline constexpr std::uint64_t kThreadChunks = 8;
 // text is none.
 class ClassReader {
  public:
-  using ReadWord = std::function<std::optional<std::uint64_t>(std::uint64_t at)>;
-
   // Borrows `facts`.
-  ClassReader(const Facts& facts, ReadWord read) : facts_(facts), read_(std::move(read)) {}
+  ClassReader(const Facts& facts, ReadWord read)
+      : facts_(facts), read_(std::move(read)), images_(read_) {}
+  ClassReader(const ClassReader&) = delete;
+  ClassReader& operator=(const ClassReader&) = delete;
 
   // The class whose objects begin with this word; null if it is not a vtable that its class knows.
   const Class* of_first_word(std::uint64_t word);
 
-  // The name of the class at `at`, and the text at `at` if it is a name; empty if it is none.
-  [[nodiscard]] std::string name(std::uint64_t at) const {
-    steps_ = 0;
-    return name_of(at, 0);
-  }
+  // The name at `at`; empty if there is none.
   [[nodiscard]] std::string name_at(std::uint64_t at) const { return text(at); }
-  // "Game.Bank.Transfer"; empty if there is no method at `at`.
+  // "Game.Bank.Transfer", or "(method 0x6000003 of bank.exe)" if the file's names cannot be
+  // believed. Empty if the method at `at` has no name.
   [[nodiscard]] std::string method_name(std::uint64_t at) const;
+  // Whether a method is at `at`, and not something that the runtime made.
+  [[nodiscard]] bool is_method(std::uint64_t at) const;
 
   // The vtables of all classes that are in use in a domain (Class::domain).
   [[nodiscard]] std::vector<std::uint64_t> vtables_of(std::uint64_t domain);
@@ -87,12 +88,16 @@ class ClassReader {
                                   std::uint64_t& vtable);
   // The static fields of a class.
   [[nodiscard]] std::vector<Field> static_fields(const Class& of);
-  // The static fields of which each thread has its own, of all classes of a domain; their names
-  // begin with their classes: "Game.Cache.Current".
+  // The [ThreadStatic] fields of all classes of a domain. Their names begin with their classes:
+  // "Game.Cache.Current".
   [[nodiscard]] std::vector<ThreadField> thread_fields(std::uint64_t domain);
-  // All domains; "tests.exe": the name of one, empty if it is unknown.
+  // All domains.
   [[nodiscard]] std::vector<std::uint64_t> domains() const;
+  // The name of a domain, such as "tests.exe"; empty if it is unknown.
   [[nodiscard]] std::string domain_name(std::uint64_t domain);
+
+  // What to tell the user about the names that could not be believed so far.
+  [[nodiscard]] std::vector<std::string> warnings() const;
 
  private:
   struct FieldsOf;
@@ -102,8 +107,16 @@ class ClassReader {
   // Whether the class that is being read may take one more step. Classes that contain each other
   // would take any number.
   [[nodiscard]] bool may_go_on() const { return steps_ < kMostSteps && ++steps_ < kMostSteps; }
-  [[nodiscard]] std::uint64_t number(std::uint64_t at, unsigned bytes) const;
-  [[nodiscard]] std::string text(std::uint64_t at) const;
+  [[nodiscard]] std::uint64_t number(std::uint64_t at, unsigned bytes) const {
+    return number_at(read_, at, bytes).value_or(0);
+  }
+  [[nodiscard]] std::string text(std::uint64_t at) const { return text_at(read_, at); }
+  // The file that the class at `of` is from; null if its names can be believed.
+  [[nodiscard]] const Image* changed_image(std::uint64_t of) const;
+  // The name of a field of the class at `of`, or its offset if the name cannot be believed: "+16".
+  [[nodiscard]] std::string field_name(std::uint64_t of,
+                                       std::uint64_t field,
+                                       std::uint64_t offset) const;
   [[nodiscard]] bool is_vtable(std::uint64_t word, std::uint64_t of) const;
   [[nodiscard]] std::unique_ptr<Class> read(std::uint64_t vtable) const;
   struct VtableList {
@@ -125,7 +138,7 @@ class ClassReader {
   [[nodiscard]] std::uint64_t embedded_class(std::uint64_t type) const;
   [[nodiscard]] bool is_enumeration(std::uint64_t of) const;
   [[nodiscard]] std::uint64_t type_of_values(std::uint64_t enumeration) const;
-  // The names of its values; empty if they are unknown.
+  // The names of an enumeration's values; empty if they are unknown.
   [[nodiscard]] const std::vector<runtimes::Shape::Named>& names_of_values(
       std::uint64_t enumeration) const;
   // Whether a structure is a System.Decimal whose parts are where they are expected.
@@ -140,6 +153,7 @@ class ClassReader {
 
   const Facts& facts_;
   ReadWord read_;
+  mutable ImageReader images_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Class>> classes_;  // by vtable
   mutable std::unordered_map<std::uint64_t, std::vector<runtimes::Shape::Named>> names_of_values_;
   mutable std::uint32_t steps_ = 0;

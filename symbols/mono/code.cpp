@@ -62,10 +62,10 @@ class TableReader {
 
   [[nodiscard]] std::string name_of(const Record& record) {
     if ((record.flags & kIsTrampoline) != 0) return "(trampoline of Mono)";
-    const std::string of = classes_.name(word(record.method + kMethodClass));
-    const std::string name = classes_.name_at(word(record.method + kMethodName));
-    return of.empty() || name.empty() ? std::string() : of + "." + name;
+    return classes_.method_name(record.method);
   }
+
+  [[nodiscard]] std::vector<std::string> warnings() const { return classes_.warnings(); }
 
  private:
   [[nodiscard]] std::uint64_t word(std::uint64_t at) const {
@@ -87,7 +87,7 @@ class TableReader {
     }
   }
 
-  // Nothing if its code is not where code that was generated may be.
+  // The record at `at`; nothing if its code is not where generated code may be.
   [[nodiscard]] std::optional<Record> record_at(std::uint64_t at) const {
     if (at == 0 || at % 8 != 0 || at >= kUsualAddressEnd) return std::nullopt;
     const auto record = memory_.read_as<Record>(RemoteAddr{at});
@@ -105,10 +105,10 @@ class TableReader {
 
 }  // namespace
 
-std::vector<Method> methods_at(const Facts& facts,
-                               std::vector<std::uint64_t> words,
-                               const MemoryReader& memory,
-                               const MemoryMap& map) {
+Methods methods_at(const Facts& facts,
+                   std::vector<std::uint64_t> words,
+                   const MemoryReader& memory,
+                   const MemoryMap& map) {
   std::sort(words.begin(), words.end());
   std::vector<Method> methods;
   TableReader table(facts, memory, map);
@@ -125,12 +125,12 @@ std::vector<Method> methods_at(const Facts& facts,
   for (const std::uint64_t domain : domains) table.for_each(domain, see);
   std::sort(methods.begin(), methods.end(),
             [](const Method& a, const Method& b) { return a.code.start < b.code.start; });
-  // A method that was compiled again may be in it twice. None may overlap the next.
+  // A method that was compiled again may be in the table twice. No method may overlap the next.
   const auto overlaps = [](const Method& a, const Method& b) {
     return b.code.start < a.code.end();
   };
   methods.erase(std::unique(methods.begin(), methods.end(), overlaps), methods.end());
-  return methods;
+  return {std::move(methods), table.warnings()};
 }
 
 }  // namespace heapattach::mono

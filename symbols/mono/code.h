@@ -25,10 +25,15 @@ struct Method {
   std::vector<std::byte> start;  // its code, at most a MiB of it
 };
 
-// The methods whose code contains any of these addresses, by address. `words` need not be in order.
-[[nodiscard]] std::vector<Method> methods_at(const Facts& facts,
-                                             std::vector<std::uint64_t> words,
-                                             const MemoryReader& memory,
-                                             const MemoryMap& map);
+struct Methods {
+  std::vector<Method> found;          // by address
+  std::vector<std::string> warnings;  // which names could not be believed
+};
+
+// The methods whose code contains any of these addresses. `words` need not be in order.
+[[nodiscard]] Methods methods_at(const Facts& facts,
+                                 std::vector<std::uint64_t> words,
+                                 const MemoryReader& memory,
+                                 const MemoryMap& map);
 
 }  // namespace heapattach::mono

@@ -8,6 +8,7 @@
 #include "symbols/boehm/accessors.h"
 #include "symbols/code/disassembler.h"
 #include "symbols/mono/classes.h"
+#include "symbols/mono/images.h"
 
 namespace heapattach::mono {
 
@@ -84,7 +85,7 @@ class Prover {
   const MemoryReader& memory_;
 };
 
-// The fields of the class of Mono's data about threads; nothing if it has not all of them.
+// The fields of the class of Mono's data about threads; nothing if one of them is missing.
 std::optional<ThreadClass> find_thread_class(const Facts& facts, const MemoryReader& memory) {
   ClassReader classes(facts, [&](std::uint64_t at) -> std::optional<std::uint64_t> {
     const auto word = memory.read_as<std::uint64_t>(RemoteAddr{at});
@@ -120,7 +121,14 @@ std::optional<Facts> facts_from(const KnownClass& known, const MemoryReader& mem
   const std::uint64_t string = known("mono_get_string_class");
   const auto methods = prover.methods_at(string);
   if (!methods) return std::nullopt;
-  return Facts{.methods_at = *methods, .string_class = string};
+  const ReadWord read = [&](std::uint64_t at) -> std::optional<std::uint64_t> {
+    const auto word = memory.read_as<std::uint64_t>(RemoteAddr{at});
+    return word ? std::optional(*word) : std::nullopt;
+  };
+  const std::uint64_t library = read(string + kImage).value_or(0);
+  return Facts{.methods_at = *methods,
+               .string_class = string,
+               .knows_images = ImageReader(read).is_as_noted(library)};
 }
 
 std::optional<Facts> find_mono(const Modules& modules, const MemoryReader& memory) {

@@ -13,8 +13,8 @@
 //
 // Every object begins with the address of a vtable, and that with the address of its class
 // (MonoClass). Names are C strings in the metadata of the program's files, so no debug information
-// is needed. (Sources: class-private-definition.h, class-internals.h, metadata.h and object.h of
-// 6.8.)
+// is needed; images.h knows whether they can be believed. (Sources: class-private-definition.h,
+// class-internals.h, metadata.h and object.h of 6.8.)
 namespace heapattach::mono {
 
 // Offsets in a class.
@@ -44,9 +44,9 @@ inline constexpr std::uint64_t kTypeCode = 10;       // a byte
 inline constexpr std::uint64_t kFieldBytes = 0x20;
 inline constexpr std::uint64_t kFieldName = 8;
 inline constexpr std::uint64_t kFieldParent = 0x10;
-inline constexpr std::uint64_t kFieldOffset = 0x18;     // an int
-inline constexpr std::uint64_t kOfThread = 0xffffffff;  // instead: each thread has its own, or each
-                                                        // context
+inline constexpr std::uint64_t kFieldOffset = 0x18;  // an int
+// Stands in for the offset of a field that each thread or context has for itself.
+inline constexpr std::uint64_t kOfThread = 0xffffffff;
 inline constexpr std::uint64_t kObjectHeader = 0x10;
 inline constexpr std::uint64_t kArrayLength = 0x18;
 inline constexpr std::uint64_t kArrayElements = 0x20;
@@ -80,7 +80,7 @@ struct ThreadClass {
   std::uint64_t small_id = 0;
   std::uint64_t name = 0;  // the address of its text, in UTF-8
   std::uint64_t name_length = 0;
-  std::uint64_t managed_id = 0;  // an int, by which programs know it
+  std::uint64_t managed_id = 0;  // an int: Thread.ManagedThreadId
   std::uint64_t statics = 0;     // the addresses of its own static fields ([ThreadStatic])
 };
 
@@ -91,6 +91,7 @@ struct Facts {
   std::uint64_t domain = 0;  // the first one; 0: unknown
   std::optional<ThreadClass> threads = std::nullopt;
   std::uint64_t string_class = 0;  // which every domain uses
+  bool knows_images = false;       // whether a file that was changed can be told from others
 };
 
 // Nothing if the target does not use Mono, Mono has not started yet, or its classes have another

@@ -14,14 +14,14 @@ constexpr std::uint64_t kMagic = 0x424a5342;  // "BSJB"
 constexpr std::uint64_t kMostVersionBytes = 256;
 constexpr std::uint64_t kMostStreams = 16;
 constexpr std::uint64_t kMostStreamBytes = 1U << 30U;
-constexpr std::uint64_t kMostRows = 1U << 24U;  // that a token can name
+constexpr std::uint64_t kMostRows = 1U << 24U;  // a token has 24 bits for a row
 constexpr std::uint64_t kMostValues = 1024;
 constexpr std::uint64_t kMostNameBytes = 512;
 constexpr std::uint64_t kTokenOfTypeDef = 0x02;
-constexpr std::uint64_t kLiteral = 0x40;  // of a field
-constexpr std::uint64_t kFieldTag = 0;    // of what a constant belongs to, in two bits
+constexpr std::uint64_t kLiteral = 0x40;  // an attribute of a field
+constexpr std::uint64_t kFieldTag = 0;    // in the low two bits of a constant's owner: a field
 
-// Tables after that of constants, to which the earlier ones refer.
+// Tables that come after Constant. Their row counts set the width of columns in earlier tables.
 constexpr std::size_t kProperty = 0x17;
 constexpr std::size_t kModuleRef = 0x1a;
 constexpr std::size_t kTypeSpec = 0x1b;
@@ -38,41 +38,21 @@ constexpr std::array kConstantTypes{ConstantType{0x04, 1, true}, ConstantType{0x
                                     ConstantType{0x08, 4, true}, ConstantType{0x09, 4, false},
                                     ConstantType{0x0a, 8, true}, ConstantType{0x0b, 8, false}};
 
-}  // namespace
-
-std::optional<Metadata> Metadata::at(std::uint64_t root, const ReadWord& read) {
-  Metadata found(read);
-  return root != 0 && found.read_root(root) ? std::optional(found) : std::nullopt;
-}
-
-// Reads whole words, so that it never touches the page after the last one that it needs.
-std::optional<std::uint64_t> Metadata::number(std::uint64_t at, std::uint64_t bytes) const {
-  const std::uint64_t shift = at & 7;
-  const auto low = read_(at - shift);
-  if (!low) return std::nullopt;
-  std::uint64_t value = *low >> shift * 8;
-  if (shift + bytes > 8) {
-    const auto high = read_(at - shift + 8);
-    if (!high) return std::nullopt;
-    value |= *high << (8 - shift) * 8;
-  }
-  return bytes == 8 ? value : value & ((std::uint64_t{1} << bytes * 8) - 1);
-}
-
-// Its place, its size, and its name, which is padded to 4 bytes.
-std::optional<Metadata::Stream> Metadata::stream_at(std::uint64_t root, std::uint64_t at) const {
+// Reads the header of a stream: its offset from the root, its size, and its name, which is padded
+// to 4 bytes. Moves `at` to the next header.
+std::optional<Stream> stream_at(std::uint64_t root, std::uint64_t& at, const ReadWord& read) {
   constexpr std::size_t kMostNameOfStream = 32;
-  const auto offset = number(at, 4);
-  const auto bytes = number(at + 4, 4);
+  const auto offset = number_at(read, at, 4);
+  const auto bytes = number_at(read, at + 4, 4);
   if (!offset || !bytes || *offset > kMostStreamBytes || *bytes > kMostStreamBytes) {
     return std::nullopt;
   }
-  Stream found{{root + *offset, *bytes}, {}, 0};
+  Stream found{{}, root + *offset, *bytes};
   for (at += 8; found.name.size() < kMostNameOfStream; ++at) {
-    const auto letter = number(at, 1);
+    const auto letter = number_at(read, at, 1);
     if (!letter) return std::nullopt;
     if (*letter == 0) {
-      found.next = at + 4 - found.name.size() % 4;
+      at += 4 - found.name.size() % 4;
       return found;
     }
     found.name += static_cast<char>(*letter);
@@ -80,30 +60,45 @@ std::optional<Metadata::Stream> Metadata::stream_at(std::uint64_t root, std::uin
   return std::nullopt;
 }
 
-// A signature, the version as text, and the streams.
-bool Metadata::read_root(std::uint64_t root) {
-  const auto version_bytes = number(root + 12, 4);
-  if (number(root, 4) != kMagic || !version_bytes || *version_bytes > kMostVersionBytes) {
-    return false;
+}  // namespace
+
+// A signature, the version as text, and the headers of the streams.
+std::vector<Stream> read_streams(std::uint64_t root, const ReadWord& read) {
+  const auto version_bytes = number_at(read, root + 12, 4);
+  if (number_at(read, root, 4) != kMagic || !version_bytes || *version_bytes > kMostVersionBytes) {
+    return {};
   }
   std::uint64_t at = root + 16 + *version_bytes;
-  const auto streams = number(at + 2, 2);
-  if (!streams || *streams > kMostStreams) return false;
+  const auto count = number_at(read, at + 2, 2);
+  if (!count || *count > kMostStreams) return {};
   at += 4;
-  Part tables;
-  for (std::uint64_t i = 0; i < *streams; ++i) {
-    const auto stream = stream_at(root, at);
-    if (!stream) return false;
-    if (stream->name == "#~") tables = stream->part;
-    if (stream->name == "#Strings") strings_ = stream->part;
-    if (stream->name == "#Blob") blobs_ = stream->part;
-    at = stream->next;
+  std::vector<Stream> streams;
+  for (std::uint64_t i = 0; i < *count; ++i) {
+    auto stream = stream_at(root, at, read);
+    if (!stream) return {};
+    streams.push_back(*std::move(stream));
+  }
+  return streams;
+}
+
+std::optional<Metadata> Metadata::at(std::uint64_t root, const ReadWord& read) {
+  Metadata found(read);
+  return root != 0 && found.read_root(root) ? std::optional(found) : std::nullopt;
+}
+
+// Reads the tables of a file's metadata.
+bool Metadata::read_root(std::uint64_t root) {
+  Stream tables;
+  for (Stream& stream : read_streams(root, read_)) {
+    if (stream.name == "#~") tables = stream;
+    if (stream.name == "#Strings") strings_ = stream;
+    if (stream.name == "#Blob") blobs_ = stream;
   }
   return tables.at != 0 && strings_.at != 0 && blobs_.at != 0 && read_tables(tables);
 }
 
-// Which tables there are, and the rows of each. Returns where the first table begins.
-std::optional<std::uint64_t> Metadata::read_rows(const Part& tables) {
+// Reads which tables exist and how many rows each has. Returns where the first table begins.
+std::optional<std::uint64_t> Metadata::read_rows(const Stream& tables) {
   const auto present = number(tables.at + 8, 8);
   const auto sorted = number(tables.at + 16, 8);
   if (!present || !sorted || (*sorted >> kConstant & 1) == 0) return std::nullopt;
@@ -120,8 +115,8 @@ std::optional<std::uint64_t> Metadata::read_rows(const Part& tables) {
   return at;
 }
 
-// A row's size depends on the sizes of what it refers to.
-bool Metadata::read_tables(const Part& tables) {
+// The size of a table's rows depends on how many rows the tables have that it references.
+bool Metadata::read_tables(const Stream& tables) {
   const auto sizes = number(tables.at + 6, 1);
   const auto first = read_rows(tables);
   if (!sizes || !first) return false;
@@ -191,7 +186,7 @@ std::string Metadata::text(std::uint64_t offset) const {
   return {};
 }
 
-// The table is sorted by what the constants belong to.
+// The table of constants is sorted by their owners.
 std::optional<Metadata::Constant> Metadata::constant_of(std::uint64_t field) const {
   const std::uint64_t wanted = field << 2 | kFieldTag;
   std::uint64_t first = 1;
@@ -213,7 +208,7 @@ std::optional<Metadata::Constant> Metadata::constant_of(std::uint64_t field) con
   return Constant{static_cast<std::uint8_t>(*type), *blob};
 }
 
-// Its bytes follow their number, which is a byte if it is below 128.
+// A blob starts with its length, which is one byte if it is below 128.
 std::optional<std::int64_t> Metadata::value_of(const Constant& constant) const {
   const auto* const type =
       std::find_if(kConstantTypes.begin(), kConstantTypes.end(),

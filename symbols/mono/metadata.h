@@ -2,32 +2,41 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "symbols/mono/words.h"
 #include "symbols/runtimes/object_names.h"
 
-// The metadata of a program's file, as it is in memory: the names of enumerations' values are
-// nowhere else. (Source: ECMA-335, partition II, 22 to 24.)
+// The metadata of a program's file, as it is in memory. Only it has the names of enumerations'
+// values. (Source: ECMA-335, partition II, 22 to 24.)
 namespace heapattach::mono {
+
+// A part of the metadata: "#~" has the tables, "#Strings" the names.
+struct Stream {
+  std::string name;
+  std::uint64_t at = 0;
+  std::uint64_t bytes = 0;
+};
+
+// The streams of the metadata whose root is at `root`. Empty if there is no metadata there.
+[[nodiscard]] std::vector<Stream> read_streams(std::uint64_t root, const ReadWord& read);
 
 class Metadata {
  public:
-  using ReadWord = std::function<std::optional<std::uint64_t>(std::uint64_t at)>;
-
-  // The metadata whose root is at `root`. Nothing if it is none, or of another form.
+  // The metadata whose root is at `root`. Nothing if there is no metadata there, or its form is
+  // unknown.
   [[nodiscard]] static std::optional<Metadata> at(std::uint64_t root, const ReadWord& read);
 
-  // The names of the values of an enumeration that has this token. Empty if it is none, or its
-  // values cannot be read.
+  // The names of the values of the enumeration with this token. Empty if the token has another
+  // type, or one of the values cannot be read.
   [[nodiscard]] std::vector<runtimes::Shape::Named> values_of(std::uint32_t token) const;
 
  private:
-  // The tables up to the one of constants. (22.2 to 22.39)
+  // The tables up to Constant. (22.2 to 22.39)
   enum Table : std::uint8_t {
     kModule,
     kTypeRef,
@@ -41,16 +50,7 @@ class Metadata {
     kInterfaceImpl,
     kMemberRef,
     kConstant,
-    kRead,  // how many these are
-  };
-  struct Part {
-    std::uint64_t at = 0;
-    std::uint64_t bytes = 0;
-  };
-  struct Stream {
-    Part part;
-    std::string name;
-    std::uint64_t next = 0;  // where the next one begins
+    kRead,  // the number of tables above
   };
   struct TableAt {
     std::uint64_t at = 0;
@@ -64,10 +64,11 @@ class Metadata {
   explicit Metadata(const ReadWord& read) : read_(read) {}
 
   bool read_root(std::uint64_t root);
-  [[nodiscard]] std::optional<Stream> stream_at(std::uint64_t root, std::uint64_t at) const;
-  std::optional<std::uint64_t> read_rows(const Part& tables);
-  bool read_tables(const Part& tables);
-  [[nodiscard]] std::optional<std::uint64_t> number(std::uint64_t at, std::uint64_t bytes) const;
+  std::optional<std::uint64_t> read_rows(const Stream& tables);
+  bool read_tables(const Stream& tables);
+  [[nodiscard]] std::optional<std::uint64_t> number(std::uint64_t at, std::uint64_t bytes) const {
+    return number_at(read_, at, static_cast<unsigned>(bytes));
+  }
   [[nodiscard]] std::optional<std::uint64_t> cell(Table table,
                                                   std::uint64_t row,
                                                   std::uint64_t offset,
@@ -81,14 +82,15 @@ class Metadata {
   }
 
   const ReadWord& read_;
-  Part strings_;
-  Part blobs_;
+  Stream strings_;
+  Stream blobs_;
   std::array<std::uint64_t, 64> rows_{};
   std::array<TableAt, kRead> tables_{};
-  std::uint64_t string_bytes_ = 2;  // of an offset
+  // The bytes of a column that references a string, a blob, a field, or the owner of a constant.
+  std::uint64_t string_bytes_ = 2;
   std::uint64_t blob_bytes_ = 2;
-  std::uint64_t field_bytes_ = 2;   // of a number of a field
-  std::uint64_t parent_bytes_ = 2;  // of what a constant belongs to
+  std::uint64_t field_bytes_ = 2;
+  std::uint64_t parent_bytes_ = 2;
 };
 
 }  // namespace heapattach::mono

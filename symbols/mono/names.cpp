@@ -45,6 +45,7 @@ class Namer {
       }
     }
     name_thread_fields(domains);
+    for (std::string& warning : classes_.warnings()) names_.warn(std::move(warning));
   }
 
  private:
@@ -73,7 +74,8 @@ class Namer {
     if (more > kMostCombined) method = 0;
     const auto [at, is_new] = delegates_.try_emplace({&of, method, more});
     if (!is_new) return at->second;
-    const std::string name = classes_.method_name(method);
+    const std::string name =
+        classes_.is_method(method) ? classes_.method_name(method) : std::string();
     at->second = shape_of(of);
     if (name.empty()) return at->second;
     runtimes::Shape shape = names_.shapes()[at->second];
@@ -104,7 +106,7 @@ class Namer {
     return at->second = names_.intern(std::move(shape));
   }
 
-  // They are in memory of their own if any of them is a reference.
+  // A class's static fields are in memory of the collector's if any of them is a reference.
   void name_static_fields(const Class& of) {
     const auto ref = of.static_fields_at == 0 ? std::nullopt : view_.object_at(of.static_fields_at);
     if (!ref || names_.has(heap_.number(*ref))) return;
@@ -116,7 +118,7 @@ class Namer {
     names_.set(heap_.number(*ref), names_.intern(std::move(shape)));
   }
 
-  // The first domain has the program; the names of classes alone do not show another one.
+  // Static fields get the name of their domain, except in the first one, which runs the program.
   void name_domain(std::uint64_t domain) {
     of_domain_.clear();
     if (facts_.domain == 0 || domain == facts_.domain) return;
@@ -125,7 +127,8 @@ class Namer {
                               : fmt::format(" in domain \"{}\"", name);
   }
 
-  // "(static fields of thread "worker")". Their first chunk begins with the addresses of all.
+  // Names each thread's chunks "(static fields of thread "worker")". The first chunk begins with
+  // the addresses of all of them.
   void name_thread_fields(const std::set<std::uint64_t>& domains) {
     std::vector<ThreadField> fields;
     for (const std::uint64_t domain : domains) {

@@ -16,16 +16,16 @@ constexpr std::uint64_t kStackBytes = 3072;  // of a stack, where the awaited ob
 constexpr std::uint64_t kLeastAddress = 0x10000;
 constexpr std::uint32_t kMostName = 256;
 
-// In an object, and in the record of its lock.
+// Offsets in an object, and in the record of its lock.
 constexpr std::uint64_t kLock = 8;
 constexpr std::uint64_t kLockTags = 3;
 constexpr std::uint64_t kIsRecord = 2;
 constexpr std::uint64_t kOwnerMask = 0xffff;
 constexpr std::uint64_t kCondition = 40;
 constexpr std::uint64_t kConditionBytes = 48;  // of a condition variable of glibc
-constexpr std::uint64_t kWaiting = 16;         // the first in the list of events
+constexpr std::uint64_t kWaiting = 16;         // the first entry of the list of events
 
-// In an entry of that list, and in what a handle is the address of.
+// Offsets in an entry of the list of events, and in the event that the entry's handle points to.
 constexpr std::uint64_t kNextWaiting = 8;
 constexpr std::uint64_t kEventCondition = 56;
 constexpr std::uint64_t kMostWaiting = 1 << 14;

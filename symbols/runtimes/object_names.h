@@ -82,8 +82,11 @@ class ObjectNames {
   ShapeNumber intern(Shape shape);
   [[nodiscard]] bool has(std::uint64_t number) const { return at(number) != kNone; }
   void set(std::uint64_t number, ShapeNumber shape) { of_[number] = shape; }
+  // Adds a sentence for the user: why names are missing or may be wrong.
+  void warn(std::string text) { warnings_.push_back(std::move(text)); }
 
   [[nodiscard]] const std::vector<Shape>& shapes() const { return shapes_; }
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
   // kNone: unknown.
   [[nodiscard]] ShapeNumber at(std::uint64_t number) const {
     return number < of_.size() ? of_[number] : kNone;
@@ -93,6 +96,7 @@ class ObjectNames {
   std::vector<Shape> shapes_;
   std::map<Shape, ShapeNumber> numbers_;
   std::vector<ShapeNumber> of_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace heapattach::runtimes

@@ -47,8 +47,9 @@ class Compiled {
     auto facts = mono.facts().value();
     facts.domain = mono.domain;
     std::vector<std::string> found;
-    for (const auto& method :
-         mono::methods_at(facts, std::move(words), mono.heap.fake.memory(), map_with_code())) {
+    const auto methods =
+        mono::methods_at(facts, std::move(words), mono.heap.fake.memory(), map_with_code());
+    for (const mono::Method& method : methods.found) {
       found.push_back(method.name);
     }
     return found;

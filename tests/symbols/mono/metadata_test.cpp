@@ -34,7 +34,7 @@ class Bytes {
 
   [[nodiscard]] std::vector<std::pair<std::int64_t, std::string>> values(
       std::uint32_t token) const {
-    const mono::Metadata::ReadWord read = [&](std::uint64_t at) -> std::optional<std::uint64_t> {
+    const mono::ReadWord read = [&](std::uint64_t at) -> std::optional<std::uint64_t> {
       std::uint64_t word = 0;
       CHECK(at % 8 == 0);
       for (std::uint64_t i = 0; i < 8; ++i) {
