@@ -18,10 +18,7 @@ namespace {
 
 // The addresses of what an expression finds in a process or file.
 std::vector<std::string> found_in(const std::string& source, const std::string& expression) {
-  std::vector<std::string> arguments{"-q", "--find", expression, "-f", "json", source};
-  const bool is_file = source.starts_with('/');
-  if (!is_file) arguments.emplace_back("--values");
-  const ToolRun run = run_tool(arguments);
+  const ToolRun run = run_tool({"-q", "--find", expression, "-f", "json", source});
   INFO(run.errors);
   REQUIRE(run.status == 0);
   simdjson::dom::parser parser;
@@ -81,17 +78,20 @@ TEST_CASE("a question that cannot be answered does not give an empty result") {
   LiveTarget target("leaking_debug");
   (void)target.ask("cache=10");
   const std::string pid = fmt::format("{}", target.pid());
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("heap.jsonl");
+  REQUIRE(run_tool({"-q", "-o", file, pid}).status == 0);
   const auto refused = [&](const std::string& expression, std::vector<std::string> more) {
-    more.insert(more.end(), {"-q", "--find", expression, pid});
+    more.insert(more.end(), {"-q", "--find", expression});
     const ToolRun run = run_tool(more);
     CHECK(run.status != 0);
     CHECK(run.output == "");
     return run.errors;
   };
-  CHECK(refused("Product[@name == \"x\"]", {}).find("--values") != std::string::npos);
-  CHECK(refused("Product[@nam == \"x\"]", {"--values"}).find("column 9") != std::string::npos);
-  CHECK(refused("Product[@name = \"x\"]", {}).find("column 15") != std::string::npos);
-  CHECK(refused("Prodct", {}).find("Product") != std::string::npos);
+  CHECK(refused("Product[@name == \"x\"]", {file}).find("--values") != std::string::npos);
+  CHECK(refused("Product[@nam == \"x\"]", {pid}).find("column 9") != std::string::npos);
+  CHECK(refused("Product[@name = \"x\"]", {pid}).find("column 15") != std::string::npos);
+  CHECK(refused("Prodct", {pid}).find("Product") != std::string::npos);
 }
 
 }  // namespace heapattach

@@ -111,8 +111,7 @@ TEST_CASE("objects of a Mono program are found by numbers of every kind") {
   const std::string saved = target_path("orders_mono") + ".jsonl";
   REQUIRE(run_tool({"--values", "-o", saved, pid}).status == 0);
   const auto find = [&](const std::string& condition, const std::string& from) {
-    return run_tool(from == pid ? std::vector<std::string>{"find", condition, "--values", from}
-                                : std::vector<std::string>{"find", condition, from});
+    return run_tool({"find", condition, from});
   };
   for (const std::string& from : {pid, saved}) {
     for (const auto& one : expected) {

@@ -131,8 +131,11 @@ Result<void> refuse_calls(const Draft& draft) {
 Result<void> refuse_redaction(const Options& options) {
   if (!options.redact) return {};
   const bool is_of_bytes = needs_contents(*options.format);
-  const std::array<std::pair<std::string_view, bool>, 11> given{{
+  const bool finds_values =
+      options.report == Report::Find && options.file.empty() && options.explain.find.needs_values();
+  const std::array<std::pair<std::string_view, bool>, 12> given{{
       {"--values", options.value_bytes > 0},
+      {"--find with a value", finds_values},
       {"--strings", options.report == Report::Strings},
       {"--stacks", options.report == Report::Stacks},
       {"--check", options.report == Report::Check},

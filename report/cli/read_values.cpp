@@ -115,8 +115,7 @@ Result<void> add_ignored(const std::string& value, Draft& draft) {
 }
 
 Result<std::size_t> read_value_bytes(const std::string& value) {
-  constexpr std::size_t kDefault = 64;
-  if (value.empty()) return kDefault;
+  if (value.empty()) return kDefaultValueBytes;
   const auto bytes = parse_size(value);
   if (!bytes || *bytes == 0 || *bytes > snapshot::kMostValueBytes) {
     return usage(fmt::format("not a number from 1 to {}", snapshot::kMostValueBytes));

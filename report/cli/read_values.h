@@ -87,6 +87,7 @@ template <std::size_t Least>
 [[nodiscard]] Result<snapshot::HeapChoice> read_heap(const std::string& value);
 
 [[nodiscard]] Result<std::vector<int>> read_calls(std::string_view names);
+inline constexpr std::size_t kDefaultValueBytes = 64;
 [[nodiscard]] Result<std::size_t> read_value_bytes(const std::string& value);
 [[nodiscard]] Result<bool> read_redact(const std::string& value);
 [[nodiscard]] Result<std::chrono::milliseconds> read_max_pause(const std::string& value);

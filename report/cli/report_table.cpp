@@ -81,9 +81,9 @@ const std::array kReports{
               .help = "objects whose fields have the given values",
               .more = "EXPR is TYPE, or TYPE[PATH OP VALUE and ...], as in the examples. OP is ==, "
                       "!=, <, <=, >, >= or ~ (matches a glob); VALUE is \"text\", a number, true, "
-                      "false or nil. Comparing strings and numbers requires --values. Each line "
-                      "starts with an address that --why accepts.",
-              .examples = {"find --values 'Session[@user.name == \"ann\"]' 4711",
+                      "false or nil. A saved snapshot has strings and numbers only if it was taken "
+                      "with --values. Each line starts with an address that --why accepts.",
+              .examples = {"find 'Session[@user.name == \"ann\"]' 4711",
                            "find 'Cart[@session == nil]' heap.jsonl.gz"},
               .written = "this report is",
               .writers = writes<&Format::found>,

@@ -7,6 +7,7 @@
 
 #include "report/cli/dumped_heaps.h"
 #include "report/cli/option_table.h"
+#include "report/cli/read_values.h"
 #include "report/cli/sources.h"
 #include "report/collect/take.h"
 #include "report/stacks/join_waits.h"
@@ -34,6 +35,18 @@ std::optional<std::size_t> compared_text_bytes(const Options& options) {
   return {};
 }
 
+// How much of each value to read. --find needs values, with or without --values: where they are not
+// read, a field with a number looks like none. Of Ruby's heap together with malloc's, only what
+// needs no values can be answered.
+std::size_t value_bytes(const Options& options) {
+  if (options.value_bytes != 0 || options.report != Report::Find || options.redact) {
+    return options.value_bytes;
+  }
+  const analyze::FindExpression& find = options.explain.find;
+  const bool needs_them = options.heap.all ? find.needs_values() : !find.any_of.empty();
+  return needs_them ? kDefaultValueBytes : 0;
+}
+
 // Whether no runtime shall dump its heap, which the user must say: to freeze is also the default.
 bool reads_from_outside(const Options& options) {
   return options.hold == snapshot::Hold::Freeze &&
@@ -44,9 +57,10 @@ bool reads_from_outside(const Options& options) {
 snapshot::DumpedOptions dumped_options(const Options& options, const Request& request) {
   snapshot::DumpedOptions what{request};
   what.with_edges = needs_edges(options);
-  what.with_values = options.value_bytes != 0 || needs_contents(options) ||
+  const std::size_t of_values = value_bytes(options);
+  what.with_values = of_values != 0 || needs_contents(options) ||
                      options.report == Report::Strings || options.report == Report::Summary;
-  what.text_bytes = compared_text_bytes(options).value_or(options.value_bytes);
+  what.text_bytes = compared_text_bytes(options).value_or(of_values);
   what.by_line = options.by == snapshot::CountBy::Line;
   what.from_outside = reads_from_outside(options);
   what.while_it_runs = options.hold == snapshot::Hold::Nothing;
@@ -107,7 +121,7 @@ snapshot::TakeOptions take_options(const Options& options, const Request& reques
   // A page of a trace also shows what is reachable.
   what.leaked_edges = options.report == Report::Leaks && !options.with_trace.length;
   what.with_contents = needs_contents(options);
-  what.value_bytes = options.value_bytes;
+  what.value_bytes = value_bytes(options);
   if (const auto bytes = compared_text_bytes(options)) {
     what.texts_only = true;
     what.text_bytes = *bytes;

@@ -278,6 +278,8 @@ TEST_CASE("what cannot be redacted is refused with --redact") {
   }
   CHECK(wrong({"--redact", "full", "-f", "gcgrph", "1"}).find("hide") != std::string::npos);
   wrong({"--redact", "full", "--call", "f()", "1"});
+  CHECK(wrong({"--redact", "full", "--find", "A[b == 1]", "1"}).find("hide") != std::string::npos);
+  CHECK(good({"--redact", "full", "--find", "A[b == nil]", "1"}).redact);
 }
 
 TEST_CASE("a snapshot has the formats of other tools, by name or by its file's extension") {
