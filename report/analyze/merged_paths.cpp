@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attach/base/prefetch.h"
+#include "report/model/root_kinds.h"
 
 namespace heapattach::analyze {
 
@@ -43,6 +44,13 @@ std::string element_name(std::string_view edge) {
     return std::string(edge.substr(0, end)) + "[*]";
   }
   return {};
+}
+
+// Uncollectable objects are roots themselves. One that is part of something is best described by
+// its own name: "(static fields of Game.Store)".
+std::string root_in_summary(std::string words, const snapshot::Type& type) {
+  const bool is_object = words == snapshot::root_kind(snapshot::RootKind::Uncollectable).all;
+  return is_object && !type.holder.empty() ? type.name : words;
 }
 
 }  // namespace
@@ -199,6 +207,7 @@ std::string MergedPaths::summary_of(NodeIndex node) const {
   for (; node != kNoNode; node = nodes_[node].before) {
     const Node& at = nodes_[node];
     std::string text = step_of(node);
+    if (at.before == kNoNode) text = root_in_summary(std::move(text), snapshot_.types[at.type]);
     if (at.is_repeated) text += "…";
     steps.push_back(std::move(text));
   }

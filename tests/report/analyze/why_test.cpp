@@ -94,6 +94,17 @@ TEST_CASE("the paths to the objects of a type are merged and counted") {
   CHECK(json.find("\"by\":\"@entries\"") != std::string::npos);
 }
 
+TEST_CASE("a path that begins at an uncollectable part of something begins with its name") {
+  Snapshot snapshot = cache_of_sessions();
+  snapshot.roots[2].kind = snapshot::RootKind::Uncollectable;
+  CHECK(why(snapshot, "Session").paths[0].summary ==
+        "uncollectable objects → @h → @entries → [*].value");
+  snapshot.types[0].name = "(static fields of Store)";
+  snapshot.types[0].holder = "Store";
+  CHECK(why(snapshot, "Session").paths[0].summary ==
+        "(static fields of Store) → @h → @entries → [*].value");
+}
+
 TEST_CASE("a root on a stack is shown with its frame and its variable, if known") {
   Snapshot snapshot = cache_of_sessions();
   snapshot.places = {{0x41, {"handle", "src/app.cr", 55}, {{"read", "io.cr", 7}}, "app"},
