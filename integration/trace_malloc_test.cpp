@@ -78,8 +78,8 @@ void check_places(const std::string& program) {
 }  // namespace
 
 TEST_CASE("every allocation of malloc is recorded once, with its place and its end") {
-  for (const std::string program :
-       {"malloc_sites", "malloc_sites_musl", "malloc_sites_musl_static"}) {
+  for (const std::string program : {"malloc_sites", "malloc_sites_static_nameless",
+                                    "malloc_sites_musl", "malloc_sites_musl_static"}) {
     if (!is_target_built(program)) continue;
     CAPTURE(program);
     check_places(program);
@@ -144,7 +144,8 @@ TEST_CASE("a process is unharmed and unchanged after many traces of malloc") {
 
 TEST_CASE("a tracer of malloc that is killed at any step harms nothing") {
   const int wanted = rounds(1, 500);
-  for (const std::string program : {"malloc_sites", "malloc_sites_musl_static"}) {
+  for (const std::string program :
+       {"malloc_sites", "malloc_sites_static_nameless", "malloc_sites_musl_static"}) {
     if (!is_target_built(program)) continue;
     CAPTURE(program);
     LiveTarget target(program, {"2", "free"});

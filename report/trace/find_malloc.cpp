@@ -25,6 +25,7 @@
 
 #include "report/trace/arch/branches.h"
 #include "report/trace/find_musl.h"
+#include "report/trace/find_stripped.h"
 #include "symbols/malloc/source.h"
 #include "symbols/musl/source.h"
 
@@ -132,6 +133,23 @@ Error no_symbols() {
       kAdvice);
 }
 
+Result<std::vector<MallocEntry>> find_in_stripped(snapshot::Opened& target,
+                                                  const Request& request,
+                                                  bool may_copy,
+                                                  std::vector<std::string>& notes) {
+  auto found = find_stripped(target, request, may_copy);
+  if (!found) {
+    Error error = std::move(found).error();
+    if (error.advice.empty()) error.advice = kAdvice;
+    return error;
+  }
+  if (!may_copy) {
+    notes.emplace_back(
+        "malloc's functions have no symbols: a trace first calls them in a copy of the process");
+  }
+  return found;
+}
+
 Result<std::vector<MallocEntry>> find_in_glibc(snapshot::Opened& target, const Request& request) {
   const Module* const glibc = find_glibc(target.modules);
   HA_TRY(check_use(target, request, glibc, glibc::kHeapKind));
@@ -162,26 +180,32 @@ Result<std::vector<MallocEntry>> find_in_glibc(snapshot::Opened& target, const R
 
 Result<std::vector<MallocEntry>> find_in_musl(snapshot::Opened& target,
                                               const Request& request,
-                                              const heap::Source& musl) {
+                                              const heap::Source& musl,
+                                              bool may_copy,
+                                              std::vector<std::string>& notes) {
   const auto all = target.modules.all();
   const std::string name = musl.module(target.modules);
   const auto library =
       std::ranges::find_if(all, [&](const Module& module) { return module.name() == name; });
   const bool has_library = !name.empty() && library != all.end();
   HA_TRY(check_use(target, request, has_library ? &*library : nullptr, musl.kind()));
-  if (!has_library) return no_symbols();
+  if (!has_library) return find_in_stripped(target, request, may_copy, notes);
   return find_musl(*library, target.memory);
 }
 
 }  // namespace
 
-Result<std::vector<MallocEntry>> find_malloc(snapshot::Opened& target, const Request& request) {
+Result<std::vector<MallocEntry>> find_malloc(snapshot::Opened& target,
+                                             const Request& request,
+                                             bool may_copy,
+                                             std::vector<std::string>& notes) {
   const auto musl = target.find_heap(musl::kHeapKind, request.on_step, request.deadline);
   if (musl && !kReadsMusl) {
     return Error{ErrorKind::Impossible,
                  "heapattach cannot trace musl's malloc on this processor yet"};
   }
-  return musl ? find_in_musl(target, request, **musl) : find_in_glibc(target, request);
+  return musl ? find_in_musl(target, request, **musl, may_copy, notes)
+              : find_in_glibc(target, request);
 }
 
 }  // namespace heapattach::trace

@@ -45,9 +45,9 @@ Result<void> find_collectors_functions(const Request& request, Prepared& prepare
   return {};
 }
 
-Result<void> find_mallocs_functions(const Request& request, Prepared& prepared) {
+Result<void> find_mallocs_functions(const Request& request, bool may_copy, Prepared& prepared) {
   Hooks& hooks = prepared.found.hooks;
-  hooks.of_malloc = HA_TRY(find_malloc(prepared.target, request));
+  hooks.of_malloc = HA_TRY(find_malloc(prepared.target, request, may_copy, prepared.found.notes));
   prepared.traces_malloc = true;
   if (const auto clock = prepared.target.modules.find_symbol(kVdsoClock)) {
     hooks.clock = clock->address;
@@ -70,7 +70,7 @@ Result<void> check_choice(const snapshot::HeapChoice& heap) {
 
 }  // namespace
 
-Result<Prepared> prepare(const Request& request, const snapshot::HeapChoice& heap) {
+Result<Prepared> prepare(const Request& request, const snapshot::HeapChoice& heap, bool may_copy) {
   HA_TRY(check_choice(heap));
   Prepared prepared{.target = HA_TRY(snapshot::Opened::open(request))};
   const bool is_malloc_asked = is_asked(heap, glibc::kHeapKind);
@@ -86,7 +86,7 @@ Result<Prepared> prepare(const Request& request, const snapshot::HeapChoice& hea
     prepared.found.notes.clear();
   }
   if (is_malloc_asked || !prepared.traces_collector) {
-    HA_TRY(find_mallocs_functions(request, prepared));
+    HA_TRY(find_mallocs_functions(request, may_copy, prepared));
     prepared.found.total.clear();  // they lack malloc's bytes
   }
   return prepared;

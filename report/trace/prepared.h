@@ -34,7 +34,11 @@ Result<boehm::Collector> find_collector(snapshot::Opened& target, const Deadline
 
 // Finds out everything but the types. An error is the reason why the process cannot be traced.
 // Without a choice, the collector's heap is traced if the process has one, and malloc's otherwise.
-Result<Prepared> prepare(const Request& request, const snapshot::HeapChoice& heap);
+// Without `may_copy`, it makes no copies of the process, and the result is not to be used for a
+// trace (find_malloc.h).
+Result<Prepared> prepare(const Request& request,
+                         const snapshot::HeapChoice& heap,
+                         bool may_copy = true);
 
 // Adds the types, of Crystal and C++ programs.
 Result<void> learn_types(const Request& request, Prepared& prepared);

@@ -442,7 +442,7 @@ double expected_cost(double bytes_per_second, std::uint64_t every) {
 }
 
 Result<TraceFacts> trace_facts(const Request& request, const snapshot::HeapChoice& heap) {
-  const Prepared prepared = HA_TRY(prepare(request, heap));
+  const Prepared prepared = HA_TRY(prepare(request, heap, false));
   const Disassembler disassembler = HA_TRY(Disassembler::open(kOwnProcessor));
   const Hooks& hooks = prepared.found.hooks;
   TraceFacts facts;

@@ -70,7 +70,8 @@ Error explain_missing(const Modules& modules, Error error) {
     return std::move(error).advise(std::string(other->instead));
   }
   const bool has_glibc = std::any_of(modules.all().begin(), modules.all().end(), is_glibc);
-  error.reason += has_glibc ? " (it may not have allocated anything yet)" : " (a Go program?)";
+  error.reason += has_glibc ? " (it may not have allocated anything yet)"
+                            : " (a Go program, or a static one with a malloc of its own?)";
   return error;
 }
 
