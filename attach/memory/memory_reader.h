@@ -21,7 +21,8 @@ struct Copy {
 struct CopyLimits {
   unsigned workers = 1;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  bool are_touched = false;  // the target has written to nearly all of it: do not look that up
+  // The target has written to nearly all of it, so the lookup of untouched pages is skipped.
+  bool are_touched = false;
 };
 
 // Reads the target's memory. Everything above attach/ sees the target only through this interface,

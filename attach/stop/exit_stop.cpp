@@ -165,8 +165,8 @@ Result<void> ExitStop::wait() {
   }
 }
 
-// Whether there may be another event at once. Only a thread that has stopped makes it worthwhile to
-// look at the others, so it waits for the first.
+// Returns whether another event may follow at once. Waits for one if no thread has stopped yet,
+// because looking at the other threads is useless until then.
 Result<bool> ExitStop::take_next_event() {
   const bool is_quiet = threads_.stopped().empty();
   int status = 0;
@@ -181,7 +181,7 @@ Result<bool> ExitStop::take_next_event() {
   return got > 0 || is_quiet;
 }
 
-// Whether all of its threads have stopped, or the rest does not stop within our patience.
+// Whether all threads have stopped, or the time to wait for the others is over.
 bool ExitStop::may_look(std::optional<Clock::time_point>& until) {
   if (!until) until = Clock::now() + kPatience;
   if (is_complete()) return true;
