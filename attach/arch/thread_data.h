@@ -10,16 +10,17 @@
 
 namespace heapattach {
 
-// On x86-64, glibc's data about a thread begin with their own address, which is here once more.
+// On x86-64, glibc's structure of a thread begins with its own address, and has it once more at
+// this offset.
 inline constexpr std::uint64_t kThreadSelfAt = 16;
 
-// What the C library keeps at a thread pointer, as offsets from it.
+// Offsets from a thread pointer to the data that the C library keeps there.
 struct ThreadData {
   std::uint16_t machine = 0;
   // Where the address of the C library's data is. None: these data end at the thread pointer.
   std::optional<std::uint64_t> self_at;
   std::uint64_t vector_at = 0;  // of the vector with an entry for each module (dtv)
-  // Thread-local variables are below this, if there are not unusually many.
+  // Thread-local variables end below this offset, unless there are unusually many.
   std::uint64_t variables_end = 0;
   // From the beginning of glibc's data (struct pthread) to the thread's number, since release 2.10:
   // after a header of 0x2c0 or 0xc0 bytes, and two links.
