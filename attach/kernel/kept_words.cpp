@@ -36,7 +36,7 @@ class MemoryFiles {
   MemoryFiles(const Process& process, const KeptLimits& limits, KeptByKernel& kept)
       : process_(process), limits_(limits), kept_(kept), left_(limits.file_bytes) {}
 
-  // False if it cannot be opened.
+  // Returns false if the file cannot be opened.
   bool read(const std::string& name, std::string_view words) {
     const auto file = open_memory_file(process_, name);
     if (!file) return false;
