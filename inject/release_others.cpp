@@ -8,7 +8,8 @@ namespace heapattach {
 
 namespace {
 
-// How the thread's interrupted call is made again; nothing if it was not interrupted in one.
+// The registers that restart the system call in which the stop interrupted the thread; nothing if
+// there was none.
 std::optional<RawRegisters> call_again(RemoteControl& control,
                                        const Process& process,
                                        pid_t tid,
