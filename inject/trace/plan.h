@@ -14,7 +14,7 @@
 
 namespace heapattach::trace {
 
-// An instruction of an entry, the first or the second one, that becomes a jump.
+// The first or second instruction of a function's entry, which becomes a jump.
 struct PlannedJump {
   std::string name;
   RemoteAddr at;

@@ -165,7 +165,7 @@ static uint32_t thread_number(const BlobControl* c) {
 // unknown, this asks for a look.
 static int is_span(BlobControl* c, uint64_t from, uint64_t end) {
   const uint64_t place = span_of(end);
-  // The end is 0 while the span changes. Loads that acquire stay in this order on any processor.
+  // The end is 0 while the span changes. Acquire loads are not reordered on any processor.
   const BlobSpan* const span = &c->spans[place];
   const uint64_t known = __atomic_load_n(&span->end, __ATOMIC_ACQUIRE);
   const uint64_t begin = __atomic_load_n(&span->begin, __ATOMIC_ACQUIRE);

@@ -306,7 +306,7 @@ class Tries {
   Tries(const Process& target, RemoteControl& control, const RemovalOf& what)
       : target_(target), control_(control), what_(what), sharers_(target) {}
 
-  // Nothing if it must be tried again, which it need not be after `until`.
+  // Returns nothing if it must be tried again. After `until`, returns a result in any case.
   Result<std::optional<Removed>> once(const FreezeOptions& options, Clock::time_point until) {
     std::optional<Removed> removed;
     static_cast<void>(sharers_.find());  // takes longer the first time

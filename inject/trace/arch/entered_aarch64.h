@@ -17,7 +17,7 @@
 // three instructions. A signal handler that allocates between them loses its own bytes, or the
 // thread's; if every allocation is recorded, the count is below 0 in any case.
 //
-// `inside` needs no order of its own: only the tracer reads it, while all threads are stopped by
+// `inside` needs no memory barrier: only the tracer reads it, while all threads are stopped by
 // the kernel. A thread is outside of it only at instructions that follow no call (removal.cpp).
 __asm__(
     "  .section .blob, \"ax\", %progbits\n"
@@ -233,10 +233,11 @@ static uint64_t thread_pointer(void) {
   return value;
 }
 
-// The C libraries have their structure of a thread below its thread pointer, and above its stack,
-// and nothing there points to itself. So the number must be in the page that the thread pointer
-// points into, or in memory that was seen from outside: that of the first thread, which stays
-// mapped, or the memory up to a thread pointer, which stays mapped while its thread runs.
+// The C libraries keep their structure of a thread between its stack and its thread pointer, and
+// nothing in it points to itself. The number is therefore read only where memory is known to be
+// mapped: in the page of the thread pointer, in the first thread's memory, which stays mapped, or
+// in memory below a thread pointer that was seen from outside, which stays mapped while that
+// thread runs.
 static int can_read_number(const BlobControl* c, uint64_t thread, uint64_t at) {
   const uint64_t number = thread + at;
   if (number >> 12 == thread >> 12 || thread == c->first_thread) return 1;

@@ -51,7 +51,7 @@ std::uint64_t plus(std::uint64_t at, std::int64_t distance) {
   return at + static_cast<std::uint64_t>(distance);
 }
 
-// A branch that is taken or not: the place of the distance in it.
+// The form of a conditional branch, and how many bits its distance has.
 struct Condition {
   std::uint32_t mask;
   std::uint32_t value;
@@ -69,7 +69,7 @@ const Condition* condition_of(std::uint32_t word) {
   return found == std::end(kConditions) ? nullptr : found;
 }
 
-// How far a direct branch goes; nothing if the instruction is none, or a call.
+// The distance of a direct branch; nothing for a call or any other instruction.
 std::optional<std::int64_t> distance_of(std::uint32_t word) {
   if (const auto always = direct_jump(word, false)) return always;
   const Condition* const condition = condition_of(word);
@@ -98,7 +98,7 @@ bool is_literal(std::uint32_t word) {
 }
 
 // Whether an instruction of another kind does the same anywhere: data processing, and loads and
-// stores, without those that nothing is known about.
+// stores, except unknown ones.
 bool is_independent(std::uint32_t word) {
   switch (word >> 25U & 15U) {
     case 8:  // with a number; not adr (handled before), and of 1 001110 and 1 00111 only extr

@@ -9,8 +9,8 @@
 // Where the C libraries keep what they know about a thread.
 namespace heapattach::trace {
 
-// The structure of a thread has at most this many bytes: glibc's has 2,304, but what is looked for
-// is in the first 2,048; musl's has 200.
+// How much of a thread's structure is read: glibc's has 2,304 bytes, but all the fields that we
+// read are in the first 2,048; musl's has 200.
 inline constexpr std::uint64_t kThreadBytes = 2048;
 
 // Whether the structure begins with its own address.

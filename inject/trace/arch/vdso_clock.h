@@ -2,7 +2,7 @@
 
 namespace heapattach::trace {
 
-// The name of clock_gettime() in the kernel's vdso. Of CLOCK_MONOTONIC_COARSE, it makes no system
+// The name of clock_gettime() in the kernel's vdso. For CLOCK_MONOTONIC_COARSE, it makes no system
 // call on either processor.
 #ifdef __x86_64__
 inline constexpr const char* kVdsoClock = "__vdso_clock_gettime";
