@@ -27,7 +27,7 @@ class LiveCheck {
         copied_(copied),
         roots_(roots) {}
 
-  // `heap` is as before in the end.
+  // Follows other marking rules in `heap` for a while, and restores its own.
   void run(heap::Heap& heap, unsigned workers, heap::LiveSet& found) const;
 
  private:

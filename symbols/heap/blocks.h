@@ -61,7 +61,7 @@ struct HeaderTail {
   std::array<std::byte, kBytes> bytes{};  // starts right after the descriptor
 };
 
-// Whether a slot is larger than a request by no more than rounding adds, and merging small sizes.
+// Whether rounding and merged size classes can explain by how much a slot is larger than a request.
 [[nodiscard]] constexpr bool is_slightly_larger(std::uint64_t slot_bytes, std::uint64_t bytes) {
   return slot_bytes >= bytes && slot_bytes - bytes <= 32 + bytes / 4;
 }

@@ -153,8 +153,9 @@ class Finder {
     return true;
   }
 
-  // At a thread pointer are the pointer itself (on some processors), and the address of a vector
-  // with an entry for each module. The vector begins with its length, one entry before the address.
+  // The memory at a thread pointer holds the pointer itself (on some processors), and the address
+  // of a vector with an entry for each module. The vector's length is one entry before that
+  // address.
   void find_thread_data() {
     constexpr std::uint64_t kEntry = 16;
     const ThreadData* const data_at = thread_data(machine_of(copied_.modules));

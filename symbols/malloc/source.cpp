@@ -34,7 +34,7 @@ std::vector<Range> places_for_chunks(const MemoryMap& map, std::span<const Range
   return places;
 }
 
-// The places below which threads have the C library's thread-local variables.
+// For each thread, the end of the C library's thread-local variables.
 std::vector<RemoteAddr> thread_pointers(std::span<const FrozenThread> threads,
                                         std::uint16_t machine) {
   const ThreadData* const data_at = thread_data(machine);

@@ -26,8 +26,8 @@ struct PlaceOfEntries {
   std::uint64_t first, bound, entries, count;
 };
 
-// Nothing if its numbers do not fit each other. Without bins, the word for the bound is an address,
-// which is greater than the room of the table.
+// Nothing if the table's numbers contradict each other. In a table without bins, head[5] is an
+// address, which is greater than the table's room.
 std::optional<PlaceOfEntries> place_of_entries(const TableHead& head) {
   constexpr unsigned kMostPower = 40;
   const unsigned power = head[0] & 0xff;

@@ -86,7 +86,8 @@ std::string text_at(Dwarf_Die die, unsigned name) {
                                                        : cut(dwarf_formstring(&attribute));
 }
 
-// A function, then the one that it is an instance of, and the one that this is a definition of.
+// The entry of a function, followed by the entries that it refers to: of the function that it is an
+// inlined instance of, and of the declaration that it defines.
 std::vector<Dwarf_Die> declarations_of(const Dwarf_Die& function) {
   constexpr std::size_t kMost = 4;
   std::vector<Dwarf_Die> all = {function};
@@ -221,13 +222,15 @@ std::string Places::name_of(Dwarf_Die function) {
 
 std::string Places::maker_of(ModuleDebug& module, const Dwarf_Die& proc) {
   const DeclaredAt declared = declared_at(proc);
-  // Present from the start: a proc cannot be made by itself, whatever the file says.
+  // Inserted before the search: a damaged file may say that a proc makes itself, and the recursion
+  // ends here.
   const auto [known, is_new] = makers_.try_emplace({&module, declared.file, declared.line});
   if (is_new) known->second = find_maker(module, declared);
   return known->second;
 }
 
-// The one function that has code of the line that the proc is written on.
+// The only function that has code from the line that the proc is written on; empty if there are
+// several.
 std::string Places::find_maker(ModuleDebug& module, const DeclaredAt& proc) {
   std::string maker;
   for (const Dwarf_Addr pc : module.proc_lines().at(proc)) {

@@ -62,7 +62,7 @@ std::optional<Load> load_of(std::uint32_t word) {
   return Load{word >> 5U & 31U, word & 31U, (word >> 10U & 0xfffU) << size};
 }
 
-// The last two loads, of which the second one loads from what the first one has loaded.
+// The last two loads before the return. The second one uses the first one's result as its address.
 CollectorFlags in_aarch64(std::span<const std::byte> code) {
   constexpr std::uint32_t kReturn = 0xd65f03c0;
   constexpr std::uint32_t kMost = 0xffff;

@@ -65,9 +65,9 @@ bool is_signal_return(const Module& module, RemoteAddr pc) {
          std::equal(kSignalReturn.begin(), kSignalReturn.end(), code.begin());
 }
 
-// The word is the second one of a handler's frame. The first one is the address of a frame that the
-// kernel has made above its data, with the interrupted x29 and x30. That tells where its data are,
-// which begin in one of many places below: they have the same two words.
+// The word at `place` is the second one of a signal handler's frame. The first one is the address
+// of a frame with the interrupted x29 and x30, which the kernel has made above its data. The data
+// are somewhere between the two frames, and are recognised because they contain the same two words.
 std::optional<Interrupted> interrupted(const MemoryReader& memory,
                                        RemoteAddr place,
                                        const Range& stack) {

@@ -21,9 +21,9 @@ struct GeneratedFrame {
   std::vector<Saved> saved;
 };
 
-// Where the function's frame is while it is at `pc`. If the instructions from `pc` on only return,
-// they show it; otherwise those before it do, of which only the ones at the function's start may
-// move the stack pointer. Nothing if neither shows it.
+// Where the function's frame is while it is at `pc`. If the instructions from `pc` on only leave
+// the frame and return, they show it. Otherwise the instructions before `pc` do: only those at the
+// function's start may move the stack pointer. Nothing if neither shows it.
 [[nodiscard]] std::optional<GeneratedFrame> generated_frame(std::uint16_t machine,
                                                             const GeneratedFunction& function,
                                                             RemoteAddr pc);

@@ -12,8 +12,8 @@
 //   add rsp, 0x28                      leave  (or lea rsp, [rbp-8]; pop r15; pop rbp)
 //   ret                                ret
 //
-// A trampoline begins with "pop r11": it was called to learn where from, and returns to the
-// caller of that.
+// A trampoline begins with "pop r11": it is called only to get the address that it was called from,
+// and it returns to its caller's caller.
 
 #include <algorithm>
 #include <utility>
@@ -134,7 +134,7 @@ class FrameReader {
   bool is_strange_ = false;
 };
 
-// What a function's end does, from any instruction of it up to the return.
+// Reads the end of a function, from any of its instructions up to the return.
 class ExitReader {
  public:
   explicit ExitReader(const Disassembler& disassembler) : disassembler_(disassembler) {}

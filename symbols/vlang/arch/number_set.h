@@ -7,8 +7,8 @@
 
 namespace heapattach::vlang {
 
-// The constant that an instruction of this processor (e_machine) gives to the number of a sum type
-// that its function returns. Only code of x86-64 is known.
+// The type number that an instruction of this processor (e_machine) puts into the sum type that its
+// function returns; nothing for other instructions. Only x86-64 code is known.
 [[nodiscard]] std::optional<std::int64_t> number_set(std::uint16_t machine,
                                                      const cs_insn& instruction);
 
