@@ -118,7 +118,7 @@ class Adding {
     ruby.mutex_fiber = mutex_fiber_text(thread);
     ruby.doing = doing_of(thread);
     if (thread.wants_lock) {
-      // It no longer waits for what it did.
+      // Its own wait is over: it only needs Ruby's lock to continue.
     } else if (thread.mutex != 0 && thread.mutex_owner && seen_[*thread.mutex_owner]) {
       seen.wait.thread = seen_[*thread.mutex_owner];
       seen.wait.mutex = fmt::format("Mutex {:#x}", thread.mutex);
@@ -212,7 +212,8 @@ class Adding {
     return text;
   }
 
-  // Only the thread of a suspended fiber can resume it, so what that does now is not enough.
+  // Names a suspended fiber that holds the Mutex. Only the fiber's own thread can resume it, so
+  // what the thread itself does now would not explain the wait.
   [[nodiscard]] std::string mutex_fiber_text(const ruby::Thread& thread) const {
     if (thread.mutex == 0 || !thread.mutex_owner || thread.mutex_fiber == 0) return {};
     for (const ruby::FiberStack& stack : threads_[*thread.mutex_owner].suspended) {
