@@ -63,7 +63,7 @@ struct MissingHeap {
   Error error;
 };
 
-// Why there are not two heaps.
+// The error if --heap both has found only one heap.
 Error without(MissingHeap missing, const HeapFound& heap) {
   const bool has_collected = !heap.heaps.empty() && heap.collected() != nullptr;
   if (has_collected) return std::move(missing.error);

@@ -1,9 +1,9 @@
 // Resident memory that no heap accounts for: mapped files, stacks, other allocators. Every program
 // has some for its code and libraries. It counts from 64 MiB and three quarters of what is
 // resident, because then no report on the heap can explain the size of the process. If no heap
-// could be read, anonymous memory may well be the program's heap, so that is only a remark. So is
-// half of the memory in malloc's heap beside a collector's: the heap was not read, and a library
-// that leaks there would go unseen.
+// could be read, anonymous memory may well be the program's heap, so that is only a remark. It is
+// also a remark if half of a collector's process is in malloc's heap, which was not read: a leak of
+// a library would go unseen there.
 
 #include <algorithm>
 #include <array>
@@ -27,8 +27,8 @@ struct OutsidePart {
   std::string words;
 };
 
-// The parts of anonymous memory that are no heap: what is below the program break, and the rest.
-// malloc's heap is in both; as much as it has is not counted there.
+// The bytes of anonymous memory that no heap accounts for: below the program break, and elsewhere.
+// malloc's heap may be in both, so its size is subtracted from them.
 std::array<std::uint64_t, 2> outside_heaps(const Evidence& evidence) {
   const snapshot::MemoryAccount& memory = *evidence.memory;
   std::uint64_t heaps = 0;
@@ -52,7 +52,7 @@ bool may_be_malloc(const Evidence& evidence) {
                      [](const auto& heap) { return heap.kind->is_collected; });
 }
 
-// The parts of memory that are no heap, the largest first.
+// The parts of memory that are not a heap, the largest first.
 std::vector<OutsidePart> parts_of(const Evidence& evidence) {
   const snapshot::MemoryAccount& memory = *evidence.memory;
   std::vector<OutsidePart> parts;
@@ -84,8 +84,7 @@ bool has_most(const std::vector<MappedFile>& all, std::uint64_t bytes) {
   return !all.empty() && all.front().resident_bytes > bytes / 2;
 }
 
-// ", most of /srv/data.mdb", or of a folder; nothing if they have less than half of the part's
-// bytes.
+// ", most of /srv/data.mdb", or most of a folder; empty if neither has half of the part's bytes.
 std::string most_of(const Evidence& evidence, const OutsidePart& part) {
   const auto& named = part.kind == PartKind::Shared ? evidence.shared : evidence.files;
   if (has_most(named, part.bytes)) return ", most of " + named.front().path;
@@ -115,7 +114,7 @@ std::vector<std::string> lines_for(const Evidence& evidence,
   return lines;
 }
 
-// Whether most of the memory is in malloc's heap, beside that of a collector that knows its size.
+// Whether most of the memory may be malloc's, next to the heap of a collector that knows its size.
 bool may_hide_leaks(const Evidence& evidence, const std::vector<OutsidePart>& parts) {
   constexpr std::uint64_t kLeastUnread = 16U << 20U;
   const OutsidePart& largest = parts.front();
