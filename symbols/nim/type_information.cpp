@@ -31,7 +31,7 @@ struct NumberKind {
   Encoding encoding = Encoding::Signed;
 };
 
-// The names are those of C if there is one in Nim for these, as with debug information.
+// Numbers have their C names if Nim has a number of that C type, as in debug information.
 std::optional<NumberKind> number_of(std::uint8_t kind) {
   constexpr std::array kNumbers{NumberKind{"long"},
                                 NumberKind{"signed char"},
@@ -110,7 +110,7 @@ class Description {
     return ref;
   }
 
-  // A sequence or a string: lengths, and as many elements as fit.
+  // Makes the type a sequence or a string: two lengths, then as many elements as fit.
   void fill_sequence(TypeRef at, TypeRef element, std::uint64_t elements_at) {
     constexpr std::uint64_t kLengths = 16;
     const TypeRef length = number("long", kWordBytes, Encoding::Signed);
@@ -134,7 +134,7 @@ class Description {
     return found != records_.end() ? found->second : nullptr;
   }
 
-  // The type of a record; those of references are pointers.
+  // The type that a record describes. A record of a reference, sequence or string gives a pointer.
   TypeRef of(std::uint64_t at, int depth = 0) {
     constexpr int kDeepest = 64;
     const TypeRecord* const record = record_at(at);
@@ -197,7 +197,7 @@ class Description {
   TypeRef describe_sequence(const TypeRecord& record, int depth) {
     const TypeRef sequence = model_.intern(fmt::format("struct tySequence__{}", key(record)));
     const TypeRef pointer = pointer_to(sequence);
-    refs_.emplace(record.at, pointer);  // an element may contain such a sequence
+    refs_.emplace(record.at, pointer);  // before the element, which may contain the sequence
     const TypeRef element = of(record.base, depth + 1);
     const TypeRecord* const base = record_at(record.base);
     if (element == kNoType || base == nullptr) return pointer;
@@ -209,7 +209,7 @@ class Description {
   TypeRef describe_object(const TypeRecord& record, int depth) {
     if (record.kind == kObjectType && record.base == 0) return describe_root(record);
     const TypeRef ref = add(name_of(record), Shape::Struct, record.bytes);
-    refs_.emplace(record.at, ref);  // its fields may refer to it
+    refs_.emplace(record.at, ref);  // before the fields, which may refer to this type
     std::vector<Member> members;
     if (record.kind == kObjectType) {
       members.push_back(
@@ -229,7 +229,7 @@ class Description {
     return ref;
   }
 
-  // Whether another branch of a variant object has something else in the field's place.
+  // Whether another branch of a variant object has another field in the same memory.
   [[nodiscard]] bool is_contested(const FieldRecord& field, const TypeRecord& record) const {
     const std::uint64_t end = field.offset + bytes_of(field.type);
     return std::any_of(record.fields.begin(), record.fields.end(), [&](const FieldRecord& other) {
@@ -239,13 +239,13 @@ class Description {
     });
   }
 
-  // Where the record is in its file: the same in all runs of a program.
+  // The record's address in its file, which is the same in all runs of a program.
   [[nodiscard]] std::string place(const TypeRecord& record) const {
     const Module* const module = modules_.find(RemoteAddr{record.at});
     return fmt::format("0x{:x}", record.at - (module != nullptr ? module->bias() : 0));
   }
 
-  // Distinguishes types that have one name.
+  // Distinguishes types that have the same name.
   [[nodiscard]] std::string key(const TypeRecord& record) const {
     if (const auto known = info_name(record.symbol)) return known->hash;
     return hash_of_record(record.at, modules_);
@@ -263,7 +263,7 @@ class Description {
     return fmt::format("struct tyObject_{}__{}", name, key(record));
   }
 
-  // The variables of a closure begin with the state of an iterator.
+  // The object with a closure's variables is recognised by its first field, ":state".
   [[nodiscard]] std::string name_by_fields(const TypeRecord& record) const {
     constexpr std::string_view kState = ":state";
     std::vector<std::string> names;
@@ -278,7 +278,8 @@ class Description {
     return fmt::format("({} with {}{})", what, fmt::join(names, ", "), has_more ? " …" : "");
   }
 
-  // The names of its own fields first, which tell it apart from other types of the same base.
+  // Collects the names of the type's own fields first: they distinguish it from other types with
+  // the same base.
   void collect_fields(const TypeRecord& record, int depth, std::vector<std::string>& names) const {
     constexpr int kDeepest = 32;
     for (const FieldRecord& field : record.fields) names.push_back(field.name);

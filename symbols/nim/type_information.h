@@ -6,14 +6,15 @@
 #include "symbols/nim/types.h"
 #include "symbols/types/type_model.h"
 
-// The types of a Nim program without debug information, from the information that it has about them
-// itself at run time.
+// The types of a Nim program without debug information, from the type information that the program
+// keeps for its own use at run time.
 namespace heapattach::nim {
 
 inline constexpr std::string_view kFromRecords = "runtime-type-info";
 
-// As debug information would describe them. Symbols name an object's type without capitals. Without
-// symbols it is named by its fields: "(object with name, visits)". `modules` are the program's.
+// Describes the types as debug information would. An object type is named by its symbol, which has
+// no capitals, or without symbols by its fields: "(object with name, visits)". `modules` are the
+// program's.
 [[nodiscard]] types::TypeModel describe_records(const std::vector<TypeRecord>& records,
                                                 const Modules& modules);
 

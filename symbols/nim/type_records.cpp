@@ -17,7 +17,7 @@ namespace {
 
 // Offsets in records and nodes.
 constexpr std::uint64_t kAlign = 8;
-constexpr std::uint64_t kKind = 16;  // a byte, one of flags, and zeros
+constexpr std::uint64_t kKind = 16;  // one byte, followed by a byte of flags and zeros
 constexpr std::uint64_t kBase = 24;
 constexpr std::uint64_t kNode = 32;
 constexpr std::uint64_t kRecordBytes = 64;
@@ -124,7 +124,8 @@ class RecordSearch {
     data_.for_each_word([this](std::uint64_t at) { take(at, {}); });
   }
 
-  // Takes what looks like a record by itself.
+  // Takes the data at `at` if they look like a type record. The records that this one refers to are
+  // checked later, by drop_incomplete().
   void take(std::uint64_t at, std::string_view symbol) {
     const auto bytes = data_.word(at);
     const auto align = data_.word(at + kAlign);
@@ -162,7 +163,7 @@ class RecordSearch {
       case kSlot: return read_slot(node, branch, record);
       case kList: return read_sons({*sons, *count, branch, false}, depth, record);
       case kCase:
-        // One branch more than values that have one: that of all other values.
+        // There is one branch more than `count` says: the one for all values without their own.
         return read_slot(node, branch, record) &&
                read_sons({*sons, *count + 1, branch, true}, depth, record);
       default: return false;
@@ -205,7 +206,7 @@ class RecordSearch {
     return true;
   }
 
-  // A name, from the constants of the file if possible.
+  // Reads a name, from the file if possible, and otherwise from memory.
   [[nodiscard]] std::string text(std::uint64_t at) const {
     constexpr std::size_t kLongest = 256;
     const Module* const module = modules_.find(RemoteAddr{at});
@@ -226,7 +227,7 @@ class RecordSearch {
     return found;
   }
 
-  // Drops records that refer to something else than records. Returns whether there were any.
+  // Drops records that refer to anything but records. Returns whether there were any.
   bool drop_incomplete() {
     std::vector<std::uint64_t> incomplete;
     for (const auto& [at, record] : records_) {
@@ -251,7 +252,7 @@ class RecordSearch {
   Data data_;
   const MemoryReader& memory_;
   std::map<std::uint64_t, TypeRecord> records_;
-  std::uint32_t branches_ = 0;  // of the record that is being read
+  std::uint32_t branches_ = 0;  // found so far in the record that is being read
 };
 
 }  // namespace

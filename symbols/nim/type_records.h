@@ -12,7 +12,7 @@
 // 1.6, without gcHooks; the program fills its records when it starts.)
 namespace heapattach::nim {
 
-// The kinds of types that are told apart here. An object type without derived types and without
+// The kinds of types that this room distinguishes. An object type without derived types and without
 // bases has the kind of a tuple.
 enum TypeKind : std::uint8_t {
   kBoolType = 1,
@@ -53,9 +53,10 @@ struct TypeRecord {
   std::vector<FieldRecord> fields;
 };
 
-// The records of a program, by address: those that symbols name, or without such symbols those that
-// the main program's data have the form of. Every record refers only to others that are in the
-// list, and at least one of them has fields; otherwise there are none.
+// The type records of a program, ordered by address. Symbols name the records; without such
+// symbols, the main program's data are searched for anything of a record's form. Records in the
+// list refer only to records in the list. The list is empty unless at least one of its types has
+// fields.
 [[nodiscard]] std::vector<TypeRecord> find_type_records(const Modules& modules,
                                                         const MemoryReader& memory);
 

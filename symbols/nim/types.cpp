@@ -24,7 +24,7 @@ constexpr std::string_view kSuper = "Sup";
 constexpr std::string_view kRoot = "struct RootObj";
 constexpr std::string_view kAnySequence = "struct TGenericSeq";
 
-// Nim's numbers, by their types in C.
+// Nim's number types and the C types that they become.
 struct Number {
   std::string_view in_c;
   std::string_view name;
@@ -49,8 +49,8 @@ bool is_hash(std::string_view text) {
          });
 }
 
-// The variables of a closure are an object that the compiler names after the file and the
-// procedure: "Env_shopdotnim_greet".
+// Translates "Env_shopdotnim_greet", the compiler's name for the variables of a closure that the
+// procedure greet of shop.nim makes, into "closure of greet". Other names stay as they are.
 std::string source_name(std::string name) {
   constexpr std::string_view kVariables = "Env_";
   constexpr std::string_view kFile = "dotnim_";
@@ -60,8 +60,9 @@ std::string source_name(std::string name) {
   return procedure.empty() ? name : fmt::format("closure of {}", procedure);
 }
 
-// Splits "SessioncolonObjectType___bY0…" into "Session" and the hash. `mark` follows the name of a
-// reference's object. An underscore ends a name that contained characters that C does not allow.
+// Splits "SessioncolonObjectType___bY0…" into "Session" and the hash. `mark` follows the name of an
+// object that was declared as "ref object". A name with characters that C does not allow ends in an
+// underscore.
 std::optional<TypeName> split(std::string_view text, std::string_view mark) {
   const std::size_t end = text.rfind("__");
   if (end == std::string_view::npos || end == 0 || !is_hash(text.substr(end + 2))) {
@@ -78,7 +79,7 @@ bool is_base_of_nim(std::string_view name) {
   return name == kRoot || name == kAnySequence || object_name(name).has_value();
 }
 
-// The first member of a structure, if it is its base.
+// The first member of a structure, if that is its base type; otherwise null.
 types::Member* base_of(Type& type, const TypeModel& model) {
   if (type.shape != Shape::Struct || type.members.empty()) return nullptr;
   types::Member& first = type.members.front();
@@ -90,7 +91,8 @@ types::Member* base_of(Type& type, const TypeModel& model) {
 
 constexpr std::string_view kRecordMark = "0x";
 
-// The address of a type's information; nothing for a hash of Nim.
+// The address of a type's information, from what hash_of_record() has made; nothing for one of
+// Nim's own hashes.
 std::optional<std::uint64_t> record_of(std::string_view hash, const Modules& modules) {
   const Module* const program = modules.main_program();
   if (!hash.starts_with(kRecordMark) || program == nullptr) return std::nullopt;

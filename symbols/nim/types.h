@@ -25,14 +25,14 @@ struct TypeName {
   std::string hash;  // identifies the type
 };
 
-// Translates the name of an object's C structure; nothing if it is not such a name.
+// Translates the C name of an object's structure; nothing for any other name.
 [[nodiscard]] std::optional<TypeName> object_name(std::string_view c_name);
-// The type's name from the symbol of its type information, to which objects point that may be of a
-// derived type. Symbols have no capitals: "session".
+// The name of a type from the symbol of its type information; nothing for any other symbol. These
+// symbols have no capitals: "session".
 [[nodiscard]] std::optional<TypeName> info_name(std::string_view symbol);
 
-// Makes the members of base types members of the derived types: "name" instead of "Sup.name".
-// Returns whether there are any.
+// Marks members named "Sup" as base types, so that a derived type has the base's members: "name"
+// instead of "Sup.name". Returns whether the model has any base types.
 bool describe_bases(types::TypeModel& model);
 
 // The names to show for a model's types: "Session", "seq[Session]", "string". If two types would
@@ -40,13 +40,14 @@ bool describe_bases(types::TypeModel& model);
 using ShownNames = std::unordered_map<types::TypeRef, std::string>;
 [[nodiscard]] ShownNames shown_names(const types::TypeModel& model);
 
-// First words of objects that identify their type: the address of the type information, with the
-// type's name in the model or, if that does not have it, the symbol's.
+// The first word of an object of an inheritable type is the address of its type information. Each
+// such address comes with the type's name in the model, or the symbol's name if the model does not
+// have the type.
 using FirstWords = std::vector<std::pair<std::uint64_t, std::string>>;
 [[nodiscard]] FirstWords first_words(const Modules& modules, const types::TypeModel& model);
 
-// Takes the place of the hash in the name of a type that no symbol names: where the type's
-// information is, at `at`, in the file of the main program.
+// Replaces the hash in the name of a type that no symbol names: the address of the type's
+// information in the main program's file. `at` is its address in memory.
 [[nodiscard]] std::string hash_of_record(std::uint64_t at, const Modules& modules);
 
 }  // namespace heapattach::nim
