@@ -1,6 +1,8 @@
-// A type_info of a class (Itanium C++ ABI, 2.9.5) is two words, its own vtable and the name; with
-// one base, a third word, the base's type_info; else flags and a number in one word, and two words
-// for each base, of which the first is its type_info. So the symbol's size says which it is.
+// A type_info of a class (Itanium C++ ABI, 2.9.5) begins with two words: the type_info's own vtable
+// and the class's name. A class without bases has nothing more. With one base, the third word is
+// the base's type_info. Otherwise a third word contains flags and the number of bases, and two
+// words for each base follow, the first of which is the base's type_info. So the size of the symbol
+// shows the form.
 
 #include "symbols/cxx/base_classes.h"
 
@@ -17,7 +19,7 @@ constexpr std::string_view kTypeInfo = "_ZTI";
 constexpr std::size_t kPlainWords = 2;
 constexpr std::size_t kMostWords = 1024;
 
-// The addresses of the type_infos of its bases.
+// The addresses of the type_infos of the bases, from the words of a class's type_info.
 std::vector<std::uint64_t> bases_in(const std::vector<std::uint64_t>& words) {
   if (words.size() == kPlainWords + 1) return {words[kPlainWords]};
   std::vector<std::uint64_t> bases;

@@ -8,8 +8,8 @@
 
 namespace heapattach::cxx {
 
-// The names of the classes from which others are derived, by the type_info objects of these. While
-// an object is constructed, it may look like one of its bases.
+// The names of the classes from which other classes are derived, according to the type_info objects
+// of the derived classes. While an object is constructed, it may look like one of its bases.
 [[nodiscard]] std::set<std::string> base_classes(const Modules& modules,
                                                  const MemoryReader& memory);
 

@@ -14,7 +14,7 @@ namespace {
 struct Token {
   std::string text;
   bool is_word = false;    // or a number
-  bool has_space = false;  // before it
+  bool has_space = false;  // a space precedes it
 };
 
 bool is_digit(char c) {
@@ -64,7 +64,8 @@ bool is_of_number(const Token& token) {
   return std::find(kWords.begin(), kWords.end(), token.text) != kWords.end();
 }
 
-// "long unsigned int" in the usual order.
+// The usual name of a number type whose words come in any order: "unsigned long" for "long unsigned
+// int".
 std::string number_name(const std::vector<Token>& words, std::size_t first, std::size_t last) {
   const auto count = [&](std::string_view wanted) {
     return std::count_if(words.begin() + static_cast<std::ptrdiff_t>(first),
@@ -103,7 +104,8 @@ std::vector<Token> with_numbers_named(const std::vector<Token>& tokens) {
   return named;
 }
 
-// After the type's own name that begins at `first`: "ns::list<int>" in "ns::list<int>* const".
+// Returns the position after the type's own name, which begins at `first`: after "ns::list<int>" in
+// "ns::list<int>* const".
 std::size_t end_of_type(const std::vector<Token>& tokens, std::size_t first) {
   int depth = 0;
   for (std::size_t i = first; i < tokens.size(); ++i) {

@@ -9,7 +9,7 @@ namespace heapattach::cxx {
 
 namespace {
 
-// Texts and tables, of two modules at a time.
+// Enough for the texts and the tables of two modules at a time.
 constexpr std::size_t kPieces = 4;
 constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 
@@ -58,7 +58,7 @@ std::size_t Constants::read_from_source(std::uint64_t at, std::span<std::byte> i
     const std::size_t count = Module::Contents::read_file(*module, RemoteAddr{at}, into);
     if (count > 0) return count;
   }
-  // The part of the mapping after it may never have been used.
+  // Stops at the end of the relocated constants: the rest of the mapping may never have been used.
   if (module != nullptr && module->relro() && module->relro()->contains(RemoteAddr{at})) {
     into = into.first(std::min<std::uint64_t>(into.size(), module->relro()->end().value - at));
   }

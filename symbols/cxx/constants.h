@@ -11,16 +11,17 @@
 
 namespace heapattach::cxx {
 
-// Reads what a program never changes: from the files of its modules where these cannot be written
-// to, so that no page of the target is touched for it, and otherwise from its memory, as it is
-// after relocation. Reads pieces, because most reads are close to the one before. Borrows both.
+// Reads data that a program never changes. Segments that are not writable are read from the
+// modules' files, so that no page of the target is touched; other data are read from memory, where
+// they have been relocated. Keeps the last pieces, because most reads are close to the one before.
+// Borrows the modules and the memory.
 class Constants {
  public:
   Constants(const Modules& modules, const MemoryReader& memory)
       : modules_(modules), memory_(memory) {}
 
   [[nodiscard]] std::optional<std::uint64_t> word(std::uint64_t at) const;
-  // Returns how many bytes there are, of as many as fit.
+  // Reads as many bytes as fit into `into`, and returns how many could be read.
   std::size_t read(std::uint64_t at, std::span<std::byte> into) const;
 
  private:
@@ -34,7 +35,7 @@ class Constants {
 
   const Modules& modules_;
   const MemoryReader& memory_;
-  mutable std::vector<Piece> pieces_;  // the last ones
+  mutable std::vector<Piece> pieces_;  // the last ones read
   mutable std::size_t oldest_ = 0;
 };
 

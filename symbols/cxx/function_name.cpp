@@ -19,8 +19,8 @@ bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';
 }
 
-// The method's own name in a Crystal symbol: where it begins, and where it ends, which is before
-// its arguments in angle brackets or the single colon before its return type.
+// Where the name of a method ends in a Crystal symbol: before its arguments in angle brackets, or
+// before the single colon of its return type.
 std::size_t end_of_crystal_name(std::string_view text) {
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -64,7 +64,8 @@ std::string crystal_name(std::string_view text) {
     if (text.ends_with('+')) text.remove_suffix(1);
     return std::string(text);
   }
-  // The receiver, and where the method is defined: "File@IO::Evented#wait_readable".
+  // The receiver is before the '@', and the type that defines the method after it:
+  // "File@IO::Evented#wait_readable".
   std::string_view receiver = text.substr(0, at);
   if (receiver.ends_with('+')) receiver.remove_suffix(1);
   const std::string_view definition = text.substr(at + 1);
@@ -79,7 +80,7 @@ bool is_name_letter(char letter) {
          (letter >= 'A' && letter <= 'Z');
 }
 
-// Whether `name` has the word "operator" at `at`, and not a name such as in_operator.
+// Whether `name` has the word "operator" at `at`, not only as a part of a name such as in_operator.
 bool is_operator_at(std::string_view name, std::size_t at) {
   constexpr std::string_view kWord = "operator";
   return name.substr(at).starts_with(kWord) && (at == 0 || !is_name_letter(name[at - 1])) &&
@@ -141,7 +142,7 @@ std::string_view without_additions(std::string_view name) {
 
 }  // namespace
 
-// A complete one continues after the method's name, with its arguments or return type.
+// A complete symbol continues after the method's name, with its arguments or return type.
 bool is_cut_short(std::string_view symbol) {
   if (!symbol.starts_with('*') || symbol.size() < 2) return false;
   const std::string_view text = symbol.substr(1);

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 2> kNames = {
     "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >",
     "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>"};
 
-// The type of that name; if none is described, what `describe` makes of it.
+// The type with this name. If nothing has described it yet, `describe` does.
 template <class Describe>
 TypeRef found_or(TypeModel& model, std::string_view name, const Describe& describe) {
   const TypeRef ref = model.intern(name);
@@ -54,7 +54,7 @@ TypeRef buffer_of_chars(TypeModel& model) {
   });
 }
 
-// Describes a type that is only declared, if there is one of that name.
+// Describes the type with this name if the model only declares it. Returns whether it does.
 bool describe(TypeModel& model,
               std::string_view name,
               std::uint64_t bytes,

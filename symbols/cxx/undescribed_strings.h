@@ -4,10 +4,10 @@
 
 namespace heapattach::cxx {
 
-// Describes libstdc++'s std::string, or the part of it that has the pointer, where the debug
-// information only declares it. clang's does unless -fstandalone-debug is given: it leaves the
-// description to the library's own debug information. The layout is part of the library's ABI.
-// Returns whether it has changed the model, which must then pass make_sound() again.
+// Describes libstdc++'s std::string, or its part with the pointer, if debug information only
+// declares it. clang only declares it unless -fstandalone-debug is given, because the library's own
+// debug information describes it. The layout is part of the library's ABI. Returns whether the
+// model has changed and must pass make_sound() again.
 bool describe_strings(types::TypeModel& model);
 
 }  // namespace heapattach::cxx

@@ -4,9 +4,10 @@
 //     …, offset of a virtual base, …, offset to top, type_info of the class, functions …
 //
 // The pointer points to the first of the functions. Debug information has the distance from there
-// down to the offset of a virtual base, in the table of the class that names that base. So: go
-// through all bases of the class, and look into the table of each that names a virtual one. The
-// offset to top distinguishes the tables of the group: it is minus the base's offset in the object.
+// down to the offset of a virtual base, in the table of the class that names that base. So all
+// bases of the class are visited, and a virtual base is looked up in the table of the base that
+// names it. The offset to top distinguishes the tables of the group: it is minus the base's offset
+// in the object.
 
 #include "symbols/cxx/virtual_bases.h"
 
@@ -80,7 +81,8 @@ class Placement {
     std::uint64_t place = 0;
   };
 
-  // The place of a virtual base, from the table at `from` of the class that names it.
+  // The offset of a virtual base in the object. `from` is the offset of the class that names it,
+  // whose table contains the answer.
   [[nodiscard]] std::optional<std::uint64_t> place_of(const types::VirtualBase& base,
                                                       std::uint64_t from) const {
     const auto table = tables_.find(from);

@@ -5,17 +5,18 @@
 //       objects point here ------------------------^
 //
 // So a zero, the address of a constant and the address of code are a candidate. It counts if the
-// constant is a type_info: its first word is one of the three that classes have, its name is a
-// mangled one, and its bases are type_infos. A class without virtual functions of
-// its own or inherited ones, but with virtual bases, is not found.
+// constant is a type_info: its first word is one of the three that type_infos of classes begin
+// with, its name is a mangled one, and its bases are type_infos. A class that has virtual bases,
+// but no virtual functions, not even inherited ones, is not found.
 //
-// The three first words are the functions of three classes of the C++ library. In libstdc++.so they
-// have symbols. Linked into a stripped program, they show themselves: the class of type_infos with
-// one base has one base, and so is described by a type_info of its own class. It is the only vtable
-// that its own type_info begins with.
+// A type_info's first word is the address of the functions of one of three classes of the C++
+// library. In libstdc++.so these classes have symbols. If the library is linked into a stripped
+// program, the class for type_infos with one base is found first: it has one base itself, so its
+// type_info is an object of its own class. No other vtable has a type_info that begins with the
+// address of the vtable's own functions.
 //
-// Constants with addresses are in PT_GNU_RELRO, in memory, or in a program at fixed addresses among
-// those that the file has already.
+// Constants that contain addresses are in PT_GNU_RELRO, as it is in memory. A program at fixed
+// addresses may also have them in other constants of its file, where they need no relocation.
 
 #include "symbols/cxx/vtable_search.h"
 
@@ -34,18 +35,19 @@ namespace heapattach::cxx {
 
 namespace {
 
-// A type_info of a class (Itanium C++ ABI, 2.9.5) is two words, the address of the functions of its
-// own class and the name; with one base that is public and not virtual, a third word, the base's
-// type_info; otherwise flags and a number in one word, and two words for each base, of which the
-// first is its type_info, and the second has the base's offset and two flags.
+// A type_info of a class (Itanium C++ ABI, 2.9.5) begins with two words: the address of the
+// functions of its own class, and the name. A class without bases has nothing more. With one base
+// that is public and not virtual, the third word is the base's type_info. Otherwise a third word
+// contains flags and the number of bases, and two words for each base follow: the base's type_info,
+// and its offset with two flags.
 
 constexpr std::size_t kLongestName = 1024;
 
-// A name in the form that the compiler gives to classes. One of a class that only its own file
-// knows begins with a star.
+// The mangled name of a class without the star that precedes it if the class is local to its file;
+// empty if it is not such a name.
 std::string checked_name(std::string_view text) {
   if (text.starts_with('*')) text.remove_prefix(1);
-  // An identifier may have other letters than those of ASCII.
+  // An identifier may contain letters outside ASCII.
   const bool is_name = std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
            c == '$' || c == '.' || static_cast<unsigned char>(c) >= 0x80;
@@ -100,7 +102,7 @@ class Places {
 
  private:
   std::vector<Range> ranges_;
-  mutable std::size_t last_ = 0;  // the one that was found last
+  mutable std::size_t last_ = 0;  // the range that contained the last word
 };
 
 // The parts of a module that may contain vtables.
@@ -139,7 +141,7 @@ class Search {
     for (const Module& module : modules_.all()) {
       for (const Segment& segment : module.segments()) {
         (segment.executable ? code_ : data_).add(segment.range);
-        // A linker may put constants beside the code.
+        // A linker may put constants into the segment of the code.
         if (segment.executable && !segment.writable) data_.add(segment.range);
       }
     }
@@ -160,7 +162,7 @@ class Search {
   }
 
  private:
-  // Windows share two words, so that no candidate is cut.
+  // Reads the range in windows that overlap by two words, so that no candidate is cut in two.
   void scan(Range place) {
     std::vector<std::uint64_t> words(
         std::min<std::uint64_t>(kWindowWords, place.bytes / kWordBytes));
@@ -210,7 +212,7 @@ class Search {
     }
   }
 
-  // All three classes have type_infos of this form.
+  // The type_infos of all three classes of the C++ library begin with `one_base`.
   void learn_forms_with(std::uint64_t one_base) {
     for (const Candidate& one : candidates_) {
       if (constants_.word(one.type_info) != one_base) continue;
@@ -270,7 +272,7 @@ bool TypeInfos::read(std::uint64_t at, Class& found) const {
 }
 
 bool TypeInfos::read_bases(std::uint64_t at, Class& found) const {
-  constexpr std::uint64_t kFlags = 0x13;      // those that exist
+  constexpr std::uint64_t kFlags = 0x13;      // all flags that exist
   constexpr std::uint64_t kBaseFlags = 0x03;  // virtual, public
   constexpr std::uint64_t kMostBases = 256;
   const auto first = constants_.word(at);

@@ -1,11 +1,12 @@
-// A vtable (Itanium C++ ABI, 2.5.2) is one symbol with one or more tables one after the other, for
-// the class and for those of its bases that are elsewhere in the object. Each table is
+// A vtable (Itanium C++ ABI, 2.5.2) is one symbol with one or more tables: one for the class, and
+// one for each base that is not at the object's start. Each table is
 //
 //     offsets of virtual bases and calls …, offset to top, RTTI, functions …
 //
-// and objects point to the first of the functions, at least two words after the symbol's start.
-// Nothing else points to words within a vtable, so all of them count. The contents cannot narrow
-// that down: in a position-independent program they are zero in the file.
+// and objects point to the first of the functions, at least two words after the symbol's start. Any
+// word within the symbol may be that function, so a pointer to any of them counts. Nothing else
+// points into a vtable. The contents cannot narrow this down: in a position-independent program
+// they are zero in the file.
 
 #include "symbols/cxx/vtables.h"
 
@@ -77,7 +78,7 @@ void VtableNames::add(const std::vector<Symbol>& symbols) {
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Symbol& a, const Symbol& b) { return a.address < b.address; });
   std::vector<Vtable> more;
-  std::uint64_t end = 0;  // of the last accepted one
+  std::uint64_t end = 0;  // of the last accepted symbol
   for (const Symbol& symbol : sorted) {
     const std::uint64_t start = symbol.address.value;
     const bool is_sane = symbol.bytes >= 16 && symbol.bytes <= kLargestVtable && start % 8 == 0 &&

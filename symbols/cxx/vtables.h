@@ -20,30 +20,30 @@ namespace heapattach::cxx {
 std::string class_of_vtable(std::string_view symbol);
 
 // Finds the class of a C++ object by its first word: the address of the class's vtable, or of the
-// part of it that belongs to one of its bases. Built once from symbols, and for modules that were
-// stripped from their constants (vtable_search.h); then safe to use from several threads at once.
-// Empty, and costs next to nothing, for programs without C++ classes.
+// vtable's part for a base. Built once, from symbols, and for stripped modules from their constants
+// (vtable_search.h). Safe to use from several threads at once after that. Empty, and costs next to
+// nothing, for programs without C++ classes.
 class VtableNames {
  public:
-  // `others` are what else objects begin with that names their type, and its name.
+  // Other first words that identify an object's type, each with the type's name.
   using FirstWords = std::vector<std::pair<std::uint64_t, std::string>>;
   VtableNames(const Modules& modules, const MemoryReader& memory, const FirstWords& others = {});
-  // From symbols in any order; skips those that overlap or have an impossible size. What was found
-  // without symbols counts outside of those.
+  // Takes symbols in any order, and skips those that overlap or have an impossible size. A vtable
+  // that was found without symbols counts if no symbol covers it.
   explicit VtableNames(const std::vector<Symbol>& symbols, const FoundVtables& found = {});
 
-  // "ns::Order<int>", if `word` points to the functions of a vtable.
+  // "ns::Order<int>" if `word` points to the functions of that class's vtable.
   [[nodiscard]] std::optional<std::string_view> name_of(std::uint64_t word) const;
   // The class's index in names().
   [[nodiscard]] std::optional<std::uint32_t> index_of(std::uint64_t word) const;
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
-  // The classes that were found without symbols and from which others are derived.
+  // The classes that were found without symbols and have derived classes.
   [[nodiscard]] const std::set<std::string>& found_bases() const { return found_bases_; }
 
  private:
   struct Vtable {
-    std::uint64_t first = 0;  // the lowest word that an object may contain, and …
-    std::uint64_t last = 0;   // the highest
+    std::uint64_t first = 0;  // the lowest first word of an object
+    std::uint64_t last = 0;   // the highest first word
     std::uint32_t name = 0;
   };
 
