@@ -28,7 +28,7 @@ Error not_ours(const fs::path& path, std::string_view why) {
   return {ErrorKind::Unsupported, fmt::format("{} {}", path.string(), why)};
 }
 
-// One directory on the way to the cache; `is_last`: the last one that exists.
+// Checks one directory on the path to the cache. `is_last` is true for the last one that exists.
 Result<void> check_directory(const fs::path& path, bool is_last) {
   struct stat status {};
   const int failure = ::stat(path.c_str(), &status) == 0 ? 0 : errno;

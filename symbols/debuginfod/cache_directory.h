@@ -17,12 +17,13 @@ struct CacheVariables {
 // The directory that libdebuginfod would choose.
 [[nodiscard]] std::string usual_cache(const CacheVariables& variables);
 
-// Fails unless files that this user creates at `path` can get into no other user's way: the
-// directory, or the one in which it would be made, belongs to this user, and only this user or root
-// can replace any directory on the way to it.
+// Fails unless this user can create files at `path` without affecting other users, and without
+// being led elsewhere by them: the directory, or the one in which it would be made, must belong to
+// this user, and only this user or root may replace any directory on the path to it.
 Result<void> check_cache(const std::string& path);
 
-// The directory to use: the usual one, or root's own if that is another user's, as with "sudo -E".
+// The directory to use: the usual one. If that belongs to another user, as with "sudo -E", root's
+// own one.
 Result<std::string> own_cache(const CacheVariables& variables);
 
 }  // namespace heapattach::debuginfod

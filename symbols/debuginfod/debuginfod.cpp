@@ -32,7 +32,7 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kLongest{120'000};  // of one run
-constexpr milliseconds kPatience{10'000};  // without a byte from a server
+constexpr milliseconds kPatience{10'000};  // for a server that sends nothing
 constexpr milliseconds kToCancel{500};     // until the worker is killed
 constexpr milliseconds kPoll{100};
 constexpr std::uint64_t kLargestFile = std::uint64_t{4} << 30;
@@ -43,7 +43,7 @@ const char* value_of(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// It becomes part of paths and of requests.
+// Checked because a build id becomes part of paths and of requests.
 bool is_build_id(std::string_view text) {
   return text.size() > 2 && text.size() <= kLongestBuildId && text.size() % 2 == 0 &&
          text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -162,7 +162,8 @@ class Debuginfod::Run {
     }
   }
 
-  // If the only server cannot be reached, the error; asking for the next file would not help.
+  // The errno if the only server cannot be reached, so that asking for more files is useless;
+  // otherwise 0.
   [[nodiscard]] int out_of_reach() const {
     if (std::string_view(value_of("DEBUGINFOD_URLS")).find(' ') != std::string_view::npos) return 0;
     for (const Transfer& one : transfers_.all()) {
@@ -173,7 +174,7 @@ class Debuginfod::Run {
     return 0;
   }
 
-  // Lets it remove unfinished files. What it then says about them means nothing.
+  // Gives the worker time to remove unfinished files. What it reports from now on is ignored.
   void cancel(pid_t pid, const Fd& lines) {
     ::kill(pid, SIGTERM);
     const auto until = Clock::now() + kToCancel;
@@ -183,7 +184,8 @@ class Debuginfod::Run {
     transfers_ = known;
   }
 
-  // Reads what there is, or waits a moment for it. False at the end.
+  // Reads the lines that have arrived, or waits a moment for some. Returns false at the end of the
+  // pipe.
   bool read(const Fd& lines) {
     pollfd ready{lines.get(), POLLIN, 0};
     if (::poll(&ready, 1, static_cast<int>(kPoll.count())) <= 0) return true;

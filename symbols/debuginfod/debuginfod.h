@@ -13,16 +13,16 @@
 
 #include "symbols/elf/debug_server.h"
 
-// The servers in DEBUGINFOD_URLS, asked by elfutils' library, as by gdb and perf. The library keeps
-// what it downloads in the cache that all of them share, and remembers for some minutes which files
-// a server does not have.
+// Asks the servers in DEBUGINFOD_URLS with elfutils' library, as gdb and perf do. The library keeps
+// downloads in a cache that all these programs share, and remembers for some minutes which files a
+// server does not have.
 namespace heapattach {
 
-// What the user sees of it. Each may be empty.
+// Called to show the user the state of the downloads. Each function may be empty.
 struct DebuginfodEvents {
   struct Progress {
-    std::size_t asked = 0;  // modules
-    std::size_t all = 0;
+    std::size_t asked = 0;    // modules whose transfer has ended
+    std::size_t all = 0;      // modules
     std::string_view name{};  // of the module that is being downloaded; empty: none
     std::uint64_t done = 0;   // bytes of its file
     std::uint64_t bytes = 0;  // 0: unknown
@@ -35,7 +35,8 @@ struct DebuginfodEvents {
 
 class Debuginfod : public DebugServer {
  public:
-  // Null if DEBUGINFOD_URLS is not set, or this build cannot load libraries, which on_step is told.
+  // Null if DEBUGINFOD_URLS is not set, or if this build cannot load libraries; on_step then gets a
+  // message about that.
   static std::shared_ptr<Debuginfod> of_environment(DebuginfodEvents events);
   explicit Debuginfod(DebuginfodEvents events) : events_(std::move(events)) {}
 

@@ -57,7 +57,7 @@ struct Library {
   }
 };
 
-// Of the worker.
+// The state of the worker's process.
 std::atomic<bool> is_cancelled = false;
 int lines_to = -1;
 
@@ -75,7 +75,7 @@ void write_line(const std::string& line) {
   if (count < 0) ::_exit(1);  // nobody reads them
 }
 
-// Each thread has one transfer at a time.
+// The transfer of a thread, which has only one at a time.
 struct Current {
   std::size_t index = 0;
   Clock::time_point told{};
@@ -92,7 +92,8 @@ int tell_progress(Library::Client* /*client*/, long done, long all) {
   return 0;
 }
 
-// A server may send more than it says, or than the disk takes.
+// Limits the size of files, because a server may send more than it announces, or than fits on the
+// disk.
 void limit_file_size(const Download& download) {
   struct statvfs disk {};
   std::uint64_t most = download.most_file_bytes;
@@ -138,7 +139,7 @@ void fetch_from(const Library& library,
   library.end(client);
 }
 
-// The first request makes the cache, which several at once would not do.
+// Makes the first request alone: it creates the cache, which several requests cannot do at once.
 void fetch_all(const Library& library, const Download& download) {
   const std::size_t count = download.build_ids.size();
   std::atomic<std::size_t> first = 0;
@@ -151,7 +152,7 @@ void fetch_all(const Library& library, const Download& download) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// The library makes only the last directory.
+// Makes the directories above the cache, because the library makes only the last one.
 void make_way_to(const std::string& cache) {
   const mode_t before = ::umask(077);
   std::error_code ignored;
@@ -159,7 +160,8 @@ void make_way_to(const std::string& cache) {
   ::umask(before);
 }
 
-// The library prints what servers send, if it is told to.
+// Removes the variables that make the library print what servers send, and sets its cache and its
+// limits.
 void set_environment(const Download& download) {
   for (const char* const name : {"DEBUGINFOD_VERBOSE", "DEBUGINFOD_PROGRESS"}) ::unsetenv(name);
   ::setenv("DEBUGINFOD_CACHE_PATH", download.cache.c_str(), 1);

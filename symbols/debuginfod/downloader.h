@@ -10,9 +10,9 @@
 
 namespace heapattach::debuginfod {
 
-// What the worker downloads, and where to.
+// The files that the worker downloads, and the directory to put them in.
 struct Download {
-  std::vector<std::string> build_ids;  // the first is asked for alone
+  std::vector<std::string> build_ids;  // the first one is downloaded before all others
   std::string cache;
   std::uint64_t most_file_bytes = 0;
 };

@@ -7,10 +7,10 @@ namespace heapattach::debuginfod {
 
 namespace {
 
-constexpr std::uint64_t kAdvance = 1024;  // bytes that are not mistaken for rounds
+constexpr std::uint64_t kAdvance = 1024;  // bytes; more than the library's rounds of waiting
 constexpr std::size_t kLongestText = 200;
 
-// The next word of a line.
+// Removes the next word from a line, and returns it.
 std::string_view take_word(std::string_view& rest) {
   const std::size_t end = std::min(rest.find(' '), rest.size());
   const std::string_view word = rest.substr(0, end);

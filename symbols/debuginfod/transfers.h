@@ -14,15 +14,15 @@ namespace heapattach::debuginfod {
 struct Transfer {
   enum class State : std::uint8_t { Waiting, Begun, Found, Failed };
   State state = State::Waiting;
-  int failure = 0;         // errno of one that failed
+  int failure = 0;         // errno, if it failed
   std::uint64_t done = 0;  // bytes
   std::uint64_t all = 0;   // bytes; 0 if unknown
-  std::string path;        // of one that was found
+  std::string path;        // of the file, if it was found
   std::uint64_t seen = 0;  // `done` when it last advanced
   std::chrono::steady_clock::time_point advanced;
 };
 
-// What is known of all transfers, from the lines that the worker writes:
+// The states of all transfers, from the lines that the worker writes:
 //
 //   begin INDEX
 //   at INDEX DONE ALL
@@ -45,8 +45,9 @@ class Transfers {
   }
   // Why the library cannot be loaded; empty if it can.
   [[nodiscard]] const std::string& loading_problem() const { return loading_problem_; }
-  // A transfer that has not advanced for this long. Until the library is connected, it counts its
-  // rounds in place of bytes, so a few do not count.
+  // A transfer that has not advanced for at least `limit`. Before it is connected, the library
+  // reports its rounds of waiting as if they were bytes, so an advance of a few bytes does not
+  // count.
   [[nodiscard]] std::optional<std::size_t> stalled(Time now, std::chrono::milliseconds limit) const;
 
  private:
