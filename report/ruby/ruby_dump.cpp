@@ -15,7 +15,7 @@ namespace heapattach {
 
 namespace {
 
-// The memory that the worker may use, in addition to twice the text.
+// The memory that the worker may use, in addition to twice the size of the largest dump.
 constexpr std::uint64_t kMemory = std::uint64_t{4} << 30;
 
 Result<snapshot::Snapshot> read_dump_of(Fd input, const ruby::DumpOptions& options) {
@@ -32,7 +32,7 @@ Result<void> DumpReader::begin() {
   taken_bytes_ = 0;
   SandboxLimits limits;
   limits.deadline = options_.deadline;
-  // The deadline may be "never".
+  // The deadline may be "never", so the time is limited to a day.
   const auto left = std::min<std::chrono::steady_clock::duration>(
       options_.deadline.at - std::chrono::steady_clock::now(), std::chrono::hours(24));
   limits.time = std::chrono::ceil<std::chrono::milliseconds>(left);

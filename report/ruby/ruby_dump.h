@@ -16,7 +16,7 @@ namespace heapattach {
 // a worker without rights reads them, and its result is checked (read/ruby/passed.h).
 class DumpReader {
  public:
-  // A dump has at most `most_bytes`.
+  // `most_bytes` is the size of the largest dump to accept.
   DumpReader(ruby::DumpOptions options, std::uint64_t most_bytes)
       : options_(std::move(options)), most_bytes_(most_bytes) {}
 

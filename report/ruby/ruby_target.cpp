@@ -28,14 +28,14 @@ namespace {
 // The time for stopping and releasing the threads, without copying.
 constexpr std::chrono::milliseconds kStops{4};
 
-// Room for the memory that a process adds before it is stopped.
+// Room for memory that the process may add before it is stopped.
 constexpr std::uint64_t kSpareBytes = std::uint64_t{64} << 20;
 
 struct Taken : snapshot::Holding {
-  std::unique_ptr<Capture> memory;  // all that may be written; null without edges
+  std::unique_ptr<Capture> memory;  // all writable memory; null without edges
   std::unique_ptr<ruby::HeapCopy> heap;
   MemoryMap map;
-  std::uint64_t used_bytes = 0;  // of the memory that may be written
+  std::uint64_t used_bytes = 0;  // of the writable memory
 };
 
 // Whether the process may have written the mapping, so that it may have references in it.
@@ -52,8 +52,8 @@ std::vector<Range> writable_memory(const MemoryMap& map) {
   return ranges;
 }
 
-// The parts of that memory that have contents: Ruby reserves much more for shapes and stacks than
-// it uses. A page of a file has contents even if it was never touched.
+// The parts of writable memory that have contents: Ruby reserves much more for shapes and stacks
+// than it uses. A page of a file has contents even if it was never touched.
 Result<std::vector<Range>> used_memory(const Process& process,
                                        const MemoryMap& map,
                                        std::chrono::steady_clock::time_point deadline) {
@@ -65,7 +65,7 @@ Result<std::vector<Range>> used_memory(const Process& process,
   }
   auto touched = snapshot::touched_parts(process, anonymous, deadline);
   if (!touched && touched.error().kind == ErrorKind::Timeout) return std::move(touched).error();
-  // All of it, if the kernel does not show which pages have contents.
+  // If the kernel does not show which pages have contents, all of them are taken.
   const std::vector<Range>& parts = touched ? *touched : anonymous;
   used.insert(used.end(), parts.begin(), parts.end());
   std::sort(used.begin(), used.end());
@@ -221,7 +221,7 @@ Result<bool> examine_ruby(const Request& request, bool from_outside, snapshot::E
   for (const Module& module : target.modules.all()) {
     if (!module.symbols().empty()) ++found.modules_with_symbols;
   }
-  found.obstacles.clear();  // that there is no other collector
+  found.obstacles.clear();  // such as that no collector was found
   found.refusal.reset();
   if (auto obstacle = clone_obstacle(*target.process, target.map, target.memory, longest)) {
     found.obstacles.push_back({"clone", std::move(*obstacle)});

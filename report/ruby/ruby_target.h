@@ -15,7 +15,7 @@ namespace heapattach {
 // A Ruby process or its core file, opened to be read. Nothing is stopped. Never moved.
 class RubyTarget : public snapshot::Opened {
  public:
-  // Null if it does not run Ruby.
+  // Null if the process does not run Ruby.
   static Result<std::unique_ptr<RubyTarget>> open(const Request& request);
 
   explicit RubyTarget(Opened opened) : Opened(std::move(opened)) {}
@@ -24,17 +24,18 @@ class RubyTarget : public snapshot::Opened {
   ~RubyTarget() = default;
 
   ruby::Interpreter ruby;
-  std::optional<ruby::Machine> machine;  // none: it cannot be read from outside
-  std::string no_machine;                // why; empty: it can
+  std::optional<ruby::Machine> machine;  // none: the heap cannot be read from outside
+  std::string no_machine;                // the reason why it cannot; empty if it can
 };
 
-// Whether reading the heap from outside gives everything that `options` want: it gives no values
-// and no lines.
+// Whether reading the heap from outside gives all that `options` ask for. It gives neither values
+// nor the lines of allocations.
 [[nodiscard]] bool can_read_ruby_from_outside(const RubyTarget& target,
                                               const snapshot::DumpedOptions& options);
 
-// Completes the dry run of a process without a collector that is known. False if it does not run
-// Ruby. `from_outside` if the user wants no copy of the process to dump its objects.
+// Completes the dry run of a process in which no other heap was found. Returns false if the process
+// does not run Ruby. `from_outside`: the user does not want a copy of the process to dump its
+// objects.
 Result<bool> examine_ruby(const Request& request, bool from_outside, snapshot::Examination& found);
 
 // Stops the process, copies the pages of Ruby's heap, and lets it go: no code runs anywhere. The

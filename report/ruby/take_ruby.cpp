@@ -22,9 +22,9 @@ using snapshot::DumpedOptions;
 
 namespace {
 
-// The name that our code has in the copy: what it allocates there is not the process's.
+// The file name of our code in the copy. Objects that were allocated there are not the process's.
 constexpr std::string_view kOwnFile = "heapattach";
-// A fault that another copy would have, too.
+// An error that every other copy would report, too.
 constexpr std::string_view kNoLibrary = "Ruby lacks its objspace library";
 // A dump takes about ten times the memory of the objects.
 constexpr std::uint64_t kMostTimes = 64;
@@ -35,10 +35,10 @@ constexpr std::uint64_t kLeastBytes = std::uint64_t{256} << 20;
 // that would be loaded first, and methods that the program may have redefined. Reading a global
 // variable that an extension defines with a getter calls the getter, but only in the copy.
 //
-// With its allocations traced, a loop over all objects takes four times as long. So it runs
-// untraced, as a fiber: once that has ended, none of what it allocated is on a stack. The fiber is
-// a blocking one, because any other asks the program's scheduler before it writes. A line is bytes:
-// names may have different encodings, which do not fit together in one String.
+// A loop over all objects takes four times as long if its allocations are traced. So it runs
+// untraced, in a fiber: once the fiber has ended, no stack references what the loop has allocated.
+// The fiber is a blocking one, because any other asks the program's scheduler before it writes. A
+// line is built as bytes, because names with different encodings do not fit together in one String.
 constexpr std::string_view kCommonCode = R"(
   # A method of the core, also if the program has prepended another to it, or has replaced it and
   # kept it under another name.
@@ -161,9 +161,9 @@ constexpr std::string_view kNamesCode = R"(
   end
 )";
 
-// Writes the fields of objects: variables, members of Structs, and keys of Hashes that are simple.
-// A field that references an object is named, unless the names above have it already, and any other
-// has its value.
+// Writes the fields of objects: variables, members of Structs, and simple keys of Hashes. A field
+// that references an object is written with its name, unless kNamesCode has written it already. Any
+// other field is written with its value.
 constexpr std::string_view kValuesCode = R"(
   bit_length = own.(Integer, :bit_length)
   digits_of = original.(Integer, :to_s)
@@ -247,8 +247,8 @@ constexpr std::string_view kValuesCode = R"(
 )";
 
 // Writes the beginnings of texts, which a dump lacks if Strings share their bytes or are not ASCII.
-// No method shows which Strings share, so all are written that are not too short for that. Only
-// plain letters are written as they are.
+// No method shows which Strings share their bytes, so every ASCII String that is long enough for
+// that is written. Texts of plain letters are written as they are, all others in hexadecimal.
 constexpr std::string_view kTextsCode = R"(
   bytesize = original.(String, :bytesize)
   is_ascii = original.(String, :ascii_only?)
@@ -274,8 +274,8 @@ constexpr std::string_view kTextsCode = R"(
 
 // Until 3.0, the C library writes the dump, at the latest when `file` is closed, after Ruby's own
 // output. Ruby's own `require` takes no locks of rubygems, which another thread may hold. Nearly
-// all of our code is compiled while allocations are traced, so that its own parts are known to be
-// ours. No object may move, because lines name objects by their addresses.
+// all of our code is compiled while allocations are traced, so that the objects of its code are
+// known to be ours. No object may move, because lines name objects by their addresses.
 std::string dump_code(int descriptor, const DumpedOptions& options) {
   std::string more(kCommonCode);
   if (options.with_edges) more += kNamesCode;
@@ -343,7 +343,7 @@ void fill_header(const ruby::Interpreter& ruby,
   heap.layout = "ObjectSpace.dump_all";
 }
 
-// The most bytes that a copy may write.
+// The most bytes that a copy of the process may write.
 Result<std::uint64_t> most_bytes(const Process& process) {
   return kLeastBytes + kMostTimes * HA_TRY(clone_facts(process)).anonymous_bytes;
 }
@@ -382,8 +382,8 @@ end', "{}", 1))",
       in_hex(code), descriptor, kOwnFile);
 }
 
-// Describes how the user's code ended its copy, and returns whether another copy would end the
-// same way. One that waits for a lock, or was killed, may do better at another moment.
+// Describes how the user's code ended its copy, and returns whether another copy would end the same
+// way. A copy that crashed, was killed or waits for a lock may succeed at another moment.
 bool explain_end(const CallOptions& options,
                  const Modules& modules,
                  const CallOutcome& outcome,
@@ -413,7 +413,7 @@ Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
   const auto captured = std::chrono::system_clock::now();
   const auto answer = run_ruby(CallOptions{options.request}, copied(target), code, receiver);
   if (!answer) {
-    const bool is_of_dump = answer.error().kind == ErrorKind::Os;  // it could not be passed on
+    const bool is_of_dump = answer.error().kind == ErrorKind::Os;  // the worker took no more
     return is_of_dump ? reader.failure().value_or(answer.error()) : answer.error();
   }
   auto snapshot = HA_TRY(std::move(reader).result());
@@ -427,7 +427,8 @@ Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
   return snapshot;
 }
 
-// Leaves time to read the heap from outside: a third, or enough.
+// Takes a snapshot by a copy, but leaves time to read the heap from outside: a third of what is
+// left, at most kEnough.
 Result<snapshot::Snapshot> take_by_copy_in_time(const RubyTarget& target,
                                                 const DumpedOptions& options) {
   constexpr std::chrono::steady_clock::duration kEnough = std::chrono::seconds(10);
