@@ -23,7 +23,8 @@ enum class What : std::uint8_t {
   Allocations,
 };
 
-// Whether code in the process records it, which the operator must allow with --allow-trace.
+// Whether the answer is recorded by code in the process, which the operator must allow with
+// --allow-trace.
 [[nodiscard]] constexpr bool is_recording(What what) {
   return what == What::Allocations;
 }
@@ -38,7 +39,7 @@ struct Page {
   std::string_view path;
   bool as_json = false;  // with ?format=json
   std::string_view type;
-  std::string_view file_ending{};  // of the file that a browser saves; empty: it shows the page
+  std::string_view file_ending{};  // of the file to save; empty: a browser shows the page
   std::string_view about{};        // the text of the link to it
 };
 
@@ -58,10 +59,10 @@ struct Capture {
   What what = What::Processes;
   pid_t pid = 0;
   std::uint64_t started = 0;  // in ticks since boot: with the pid, it identifies the process
-  std::chrono::milliseconds longest_pause{};  // the report fails if it needs more
+  std::chrono::milliseconds longest_pause{};  // the report fails if it needs a longer one
   std::chrono::seconds length{};              // of a recording
 
-  // Whether both are the same report on the same process; recordings may differ in length.
+  // Whether both captures are the same report on the same process. Recordings may differ in length.
   [[nodiscard]] bool is_like(const Capture& other) const {
     return what == other.what && pid == other.pid && started == other.started;
   }

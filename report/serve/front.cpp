@@ -56,10 +56,10 @@ using std::chrono::seconds;
 
 constexpr unsigned kMostConnections = 256;
 constexpr std::size_t kConnectionBytes = std::size_t{16} << 10;
-constexpr unsigned kSilentSeconds = 10;     // a connection without a byte
-constexpr seconds kForRequestInCrowd{1};    // … while most connections are taken
-constexpr seconds kForRequest{10};          // from its connection to its last header
-constexpr seconds kForAnswer{600};          // from its request to its last byte
+constexpr unsigned kSilentSeconds = 10;     // for a connection on which nothing is sent
+constexpr seconds kForRequestInCrowd{1};    // like kForRequest, if most connections are taken
+constexpr seconds kForRequest{10};          // from the connection to the request's last header
+constexpr seconds kForAnswer{600};          // from the request to the answer's last byte
 constexpr milliseconds kForMetrics{8'000};  // Prometheus waits for ten seconds
 constexpr std::size_t kMostGatherings = 64;
 constexpr std::size_t kMostHeldBytes = std::size_t{48} << 20;  // of answers not sent yet
@@ -99,17 +99,17 @@ void add_header(const Response& response, const char* name, const std::string& v
   MHD_add_response_header(response.get(), name, value.c_str());
 }
 
-// The parts of one answer, as they arrive, for all requests with the route.
+// The parts of one answer, as they arrive from the keeper, for all requests with the same route.
 struct Gathering {
   Route route;
   Clock::time_point until;
   std::vector<MHD_Connection*> suspended{};
-  std::map<std::uint64_t, pid_t> asked{};  // not answered yet, by number; 0: the list
+  std::map<std::uint64_t, pid_t> asked{};  // open questions, by number; pid 0: the list
   std::optional<ServerState> state{};
   std::map<pid_t, ProcessCounts> counts{};
   Response response{};
-  unsigned status = 0;    // 0: not made yet
-  std::size_t users = 0;  // requests that refer to it
+  unsigned status = 0;    // of HTTP; 0: the answer is not finished
+  std::size_t users = 0;  // the requests that refer to this
 };
 
 // One request of one connection.
@@ -119,12 +119,12 @@ struct Request {
 
 struct Connection {
   MHD_socket socket = -1;
-  Clock::time_point since;  // it has been connected, or answered
+  Clock::time_point since;  // when it was connected, or when the current phase began
   Clock::time_point until;
   bool has_request = false;
 };
 
-// Empty if the file has more than `most` bytes.
+// The contents of a file; empty if it has more than `most` bytes.
 std::string bytes_of(const Fd& file, std::size_t most) {
   std::string text;
   struct stat status {};
@@ -172,7 +172,7 @@ class Front {
     return daemon_ != nullptr;
   }
 
-  // Until the keeper is gone.
+  // Returns once the keeper is gone.
   void run() {
     const MHD_DaemonInfo* const info = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD);
     while (!is_over_) {
@@ -247,7 +247,7 @@ class Front {
     if (request == nullptr) {
       *kept = new Request;  // on_completed() deletes it
       const bool is_read = std::string_view(method) == "GET" || std::string_view(method) == "HEAD";
-      // Refused now, because otherwise a long body would be read first.
+      // Refuses other methods at once, before a long body is read.
       return is_read ? MHD_YES : refuse(connection, {405, "only GET and HEAD are allowed\n"});
     }
     if (*body_bytes != 0) {
@@ -372,7 +372,7 @@ class Front {
       const std::string bytes = bytes_of(answer.output, kMostCountBytes);
       const auto state = decode(std::as_bytes(std::span(bytes)));
       if (!state) return finish(gathering, {500, "the list of processes is damaged\n"});
-      if (gathering.state) {  // the second list, which has the cost of the counts
+      if (gathering.state) {  // this is the second list, which includes the cost of the counts
         gathering.state = state;
         return finish_metrics(gathering);
       }
@@ -387,7 +387,7 @@ class Front {
     if (gathering.asked.empty()) ask(gathering, What::Processes, 0);
   }
 
-  // Called once the list of processes is there.
+  // Called once the list of processes has arrived.
   void go_on(Gathering& gathering) {
     switch (gathering.route.kind) {
       case Route::Kind::List: return finish_list(gathering);
@@ -508,7 +508,7 @@ class Front {
   }
 
   void give_up(Gathering& gathering) {
-    gathering.status = 499;  // no client sees it
+    gathering.status = 499;  // never sent: all clients are gone
     for (const auto& [number, pid] : gathering.asked) {
       AskMessage message;
       message.asker = number;
@@ -529,7 +529,7 @@ class Front {
     return static_cast<int>(std::min<unsigned long long>(of_http, kTick));
   }
 
-  // Ends connections that are too slow. libmicrohttpd notices it and cleans up.
+  // Shuts down connections that are too slow. libmicrohttpd notices that and cleans up.
   void cut_off_late() {
     const auto now = Clock::now();
     const bool is_crowd = connections_.size() > kMostConnections * 3 / 4;

@@ -7,9 +7,9 @@
 
 namespace heapattach::serve {
 
-// Answers HTTP with libmicrohttpd until the wire to the keeper ends. It gives up all rights first:
-// it can accept connections, read and write what it has open, and ask the keeper. Returns why it
-// could not begin; empty after the end of the wire.
+// Answers HTTP with libmicrohttpd until the wire to the keeper ends. Gives up all rights first: the
+// process can then only accept connections, read and write open descriptors, and ask the keeper.
+// Returns the reason if it could not begin; empty once the wire has ended.
 struct FrontOptions {
   int socket = -1;  // listening; borrowed
   int wire = -1;    // to the keeper; borrowed

@@ -39,7 +39,7 @@ struct SocketAddress {
   }
 };
 
-// False if the host is not a number.
+// Returns false if the host is not a numeric address.
 bool fill_in(const Address& address, SocketAddress& to) {
   sockaddr_in four{};
   if (::inet_pton(AF_INET, address.host.c_str(), &four.sin_addr) == 1) {
@@ -100,7 +100,7 @@ Result<void> bind_to(const Fd& socket, const Address& address, const SocketAddre
   ::umask(before);
   if (done != 0) {
     Error error = os_error(fmt::format("listening on {}", shown(address)), failed);
-    error.kind = ErrorKind::Os;  // Denied is about a process
+    error.kind = ErrorKind::Os;  // ErrorKind::Denied would mean that a process may not be traced
     return std::move(error).advise("another address with --listen");
   }
   if (::listen(socket.get(), kBacklog) == 0) return {};

@@ -7,7 +7,7 @@
 #include "attach/base/fd.h"
 #include "attach/base/result.h"
 
-// Where clients connect.
+// The address at which clients connect.
 namespace heapattach::serve {
 
 struct Address {
@@ -23,11 +23,11 @@ inline constexpr std::string_view kUsualAddress = "127.0.0.1:9748";
 // interface). Usage for anything else; names are not looked up.
 Result<Address> parse_address(std::string_view text);
 
-// As it is written in a URL, or the path.
+// The address as a URL, or the path of a Unix socket.
 [[nodiscard]] std::string shown(const Address& address);
 
-// A listening socket, which is removed from the file system at the end. A Unix socket has mode
-// 0600, and replaces one that nobody listens on any more.
+// A listening socket. A Unix socket has mode 0600, replaces one that nobody listens on any more,
+// and is removed from the file system by the destructor.
 class Listener {
  public:
   static Result<Listener> open(Address address);
@@ -38,7 +38,7 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
   [[nodiscard]] const Fd& socket() const { return socket_; }
-  // With the port that the kernel chose for port 0.
+  // If the port was 0, the address has the port that the kernel chose.
   [[nodiscard]] const Address& address() const { return address_; }
 
  private:

@@ -22,7 +22,7 @@ double seconds_of(std::int64_t nanoseconds) {
   return Seconds(std::chrono::nanoseconds(nanoseconds)).count();
 }
 
-// Everything that is known of one process.
+// All facts about one process.
 struct Known {
   const Account& account;
   const ProcessCounts& counts;

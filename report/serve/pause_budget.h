@@ -17,7 +17,7 @@ class PauseBudget {
   void spend(Span pause, Time now);
   // The part of the last 60 seconds' budget that is left; never negative.
   [[nodiscard]] Span left(Time now) const;
-  // How long until `wanted` is left. If the whole budget is smaller, until all of it is left.
+  // The time until `wanted` is left, or all of the budget if that is smaller.
   [[nodiscard]] std::chrono::seconds wait_for(Span wanted, Time now) const;
 
  private:

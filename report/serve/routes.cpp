@@ -47,7 +47,7 @@ bool is_scheme(std::string_view given, std::string_view name) {
   return given.size() == name.size() && ::strncasecmp(given.data(), name.data(), name.size()) == 0;
 }
 
-// The token of "Bearer TOKEN", or the password of "Basic …", which programs make of
+// The token of "Bearer TOKEN", or the password of "Basic …", which clients send for
 // http://USER:TOKEN@HOST/.
 std::string given_token(std::string_view authorization) {
   const std::size_t space = std::min(authorization.find(' '), authorization.size());
@@ -73,8 +73,8 @@ bool names_this_machine(std::string_view host) {
 }
 
 // Whether a page of another site, or of another port, made a browser send the request. The page
-// cannot read the answer, but a report stops a process. The list stops nothing, so it may be linked
-// to.
+// could not read the answer, but a report stops a process. Other pages may link to the list,
+// because it stops nothing.
 bool is_sent_from_elsewhere(const RequestText& request) {
   const bool is_elsewhere = request.fetch_site == "cross-site" || request.fetch_site == "same-site";
   return is_elsewhere && request.path != "/";
@@ -91,7 +91,7 @@ constexpr std::string_view kNoRecording =
     "recording allocations puts code into the process, which only heapattach serve --allow-trace "
     "permits\n";
 
-// False if the text is not the length of a recording.
+// Returns false if the text is not the length of a recording.
 bool read_length(std::string_view text, std::chrono::seconds& length) {
   length = kUsualRecording;
   if (text.empty()) return true;

@@ -20,7 +20,7 @@ struct Route {
   const Page* page = nullptr;     // of kPages
   std::optional<pid_t> pid{};     // of ?pid=
   std::string name{};             // of ?name=
-  bool is_openmetrics = false;    // of metrics: not Prometheus's older text
+  bool is_openmetrics = false;    // the format of metrics; false: Prometheus's older text
   std::chrono::seconds length{};  // of a recording
 
   bool operator==(const Route& other) const = default;
@@ -55,12 +55,13 @@ struct Admission {
 // A refusal if the request may not be answered.
 [[nodiscard]] std::optional<Refusal> refuse_stranger(const RequestText& request,
                                                      const Admission& admission);
-// Sets the route, or returns a refusal, which lists what there is.
+// Sets the route. For an unknown path, returns a refusal that lists the known ones.
 [[nodiscard]] std::optional<Refusal> read_route(const RequestText& request,
                                                 const Admission& admission,
                                                 Route& route);
 
-// The process that a page is about: the one with the pid or the name, or the only one.
+// Sets `pid` to the process that a page is about: the one with the route's pid or name, or the only
+// one that is served.
 [[nodiscard]] std::optional<Refusal> choose_process(const Route& route,
                                                     const ServerState& state,
                                                     pid_t& pid);

@@ -45,7 +45,8 @@ struct Ends {
   int pauses;
 };
 
-// In the new process: signals as a program expects them, and no descriptor of the server.
+// Prepares the new process: restores the signals' usual handlers, and closes the server's
+// descriptors.
 void become_a_run(const Ends& ends, std::uint64_t most_bytes) {
   for (const int number : {SIGINT, SIGTERM, SIGCHLD}) std::signal(number, SIG_DFL);
   sigset_t none;
@@ -71,7 +72,7 @@ void become_a_run(const Ends& ends, std::uint64_t most_bytes) {
   ::_exit(static_cast<int>(status));
 }
 
-// The last line, without the "heapattach: " that begins it.
+// The last line, without "heapattach: " at its beginning.
 std::string message_in(std::string_view errors) {
   while (errors.ends_with('\n')) errors.remove_suffix(1);
   std::string_view line = errors.substr(errors.rfind('\n') + 1);
@@ -80,7 +81,7 @@ std::string message_in(std::string_view errors) {
   return std::string(line);
 }
 
-// The sum, since a report may stop the process several times.
+// The sum of all pauses, because a report may stop the process several times.
 std::optional<std::chrono::nanoseconds> sum_in(const Fd& pauses) {
   std::optional<std::chrono::nanoseconds> sum;
   std::int64_t one = 0;

@@ -13,7 +13,7 @@ namespace heapattach::serve {
 class Running {
  public:
   static Result<Running> start(const ServeOptions& options, const Capture& capture);
-  // Asks it to end, if it has not ended. Its own guardian makes sure that it does.
+  // Asks the run to end if it has not. Its own guardian makes sure that it does.
   ~Running();
   Running(Running&& other) noexcept;
   Running& operator=(Running&& other) noexcept;
@@ -22,10 +22,10 @@ class Running {
 
   [[nodiscard]] const Capture& capture() const { return capture_; }
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // Its standard error, which must be read so that it can go on.
+  // The run's standard error, which must be read, or the run blocks.
   [[nodiscard]] const Fd& errors() const { return errors_; }
   void read_errors();
-  // Once it has been reaped with this wait status, after so much processor time.
+  // Called once the run has been reaped, with its wait status and the processor time that it used.
   Ending end(int wait_status, std::chrono::nanoseconds processor_time);
 
  private:

@@ -68,7 +68,7 @@ bool Schedule::is_kept(const Entry& entry, Time now) const {
 }
 
 // The longest pause so far, and a quarter more, because the heap may have grown. At most the whole
-// budget, because more is never left.
+// budget: otherwise the capture could never begin.
 std::chrono::nanoseconds Schedule::expected_pause(const Account& account, What what) const {
   const auto longest = is_recording(what) ? account.longest_of_recordings : account.longest_pause;
   return std::min(longest + longest / 4, per_minute_);
@@ -165,8 +165,8 @@ std::optional<Capture> Schedule::next(Time now) {
   return {};
 }
 
-// A capture that ended without reporting its pause may have stopped the process for as long as it
-// was allowed to.
+// Charges the process's budget. A capture that ended without reporting its pause may have stopped
+// the process for as long as it was allowed to.
 void Schedule::settle(const Entry& entry, Time now) {
   Account* const account = account_of(entry.capture.pid);
   if (account == nullptr || account->process.started != entry.capture.started) return;

@@ -19,7 +19,7 @@
 //  - Requests for the same report on the same process share one capture, and get a finished one
 //    that is not older than kFresh.
 //  - A process is stopped no longer than its budget per minute allows. A capture that may need more
-//    than is left is not begun; a request for counts then gets the last ones.
+//    than is left is not begun; a request for counts then gets the last counts.
 //  - One capture of a process runs at a time, and kMostRunning in all.
 //  - A recording takes as long as the client asked, so other captures of the process run meanwhile.
 //    Requests for a recording share the one that runs, whatever length they ask for. It is ended if
@@ -71,7 +71,7 @@ struct Account {
   std::chrono::nanoseconds pause{};          // of all captures
   std::chrono::nanoseconds longest_pause{};  // of any capture but a recording
   std::chrono::nanoseconds longest_of_recordings{};
-  std::chrono::nanoseconds processor_time{};  // of ours, for it
+  std::chrono::nanoseconds processor_time{};  // that heapattach has used for it
 };
 
 class Schedule {
@@ -80,16 +80,17 @@ class Schedule {
 
   explicit Schedule(std::chrono::milliseconds pause_per_minute) : per_minute_(pause_per_minute) {}
 
-  // The processes that are served now, at most kMostProcesses of them.
+  // Sets the processes to serve, of which it takes kMostProcesses at most.
   void update(std::vector<ServedProcess> processes);
   [[nodiscard]] const std::vector<Account>& accounts() const { return accounts_; }
   [[nodiscard]] std::size_t left_out() const { return left_out_; }
 
-  // An answer if there is one at once; otherwise finish() returns it later.
-  // `length` is that of a recording.
+  // Returns an answer if one is available at once; otherwise finish() returns it later. `length` is
+  // the length of a recording.
   std::optional<Answer> ask(
       What what, pid_t pid, std::uint64_t asker, Time now, std::chrono::seconds length = {});
-  // An asker waits no longer, or none does. Returns the captures to end, which run for nobody.
+  // Forgets one asker, or all of them. Returns the recordings that the caller should end, because
+  // nobody waits for them any more.
   std::vector<Capture> forget(std::uint64_t asker);
   std::vector<Capture> forget_all();
   // The next capture to run, if one may run now. It counts as running until finish().
@@ -106,7 +107,7 @@ class Schedule {
     Capture capture;
     State state = State::Waiting;
     std::vector<std::uint64_t> askers{};
-    bool is_given_up = false;  // by all who asked for it
+    bool is_given_up = false;  // nobody waits for it any more
     Ending ending{};
     Time begun{};
     Time done{};
@@ -127,7 +128,7 @@ class Schedule {
   std::chrono::nanoseconds per_minute_;
   std::vector<Account> accounts_;
   std::size_t left_out_ = 0;
-  std::deque<Entry> entries_;  // in the order in which they were asked for
+  std::deque<Entry> entries_;  // in the order of the requests
 };
 
 }  // namespace heapattach::serve

@@ -29,15 +29,15 @@ using std::chrono::seconds;
 
 constexpr int kTickMs = 500;
 constexpr seconds kListAge{1};            // of the list of processes
-constexpr std::size_t kMostCrashes = 10;  // of the front within the window
+constexpr std::size_t kMostCrashes = 10;  // of the front within kCrashWindow
 constexpr seconds kCrashWindow{60};
-constexpr seconds kForRuns{5};  // that runs may take to end when the server ends
+constexpr seconds kForRuns{5};  // for runs to end when the server ends
 
 // Signals are read from a descriptor while this lives.
 class SignalQueue {
  public:
   SignalQueue() {
-    std::signal(SIGCHLD, SIG_DFL);  // a process that ignores it cannot learn how a child ended
+    std::signal(SIGCHLD, SIG_DFL);  // if it were ignored, the ends of children would be lost
     sigset_t wanted;
     sigemptyset(&wanted);
     for (const int number : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&wanted, number);
@@ -169,7 +169,7 @@ class Keeper {
     answer_all(schedule_.finish(capture, ended.end(status, used), Clock::now()));
   }
 
-  // A front that is gone gets no answers; the next one asks anew.
+  // If the front is gone, the answers are dropped; the next front asks again.
   void answer_all(const std::vector<Answer>& answers) {
     for (const Answer& answer : answers) answer_one(answer);
   }
@@ -185,7 +185,7 @@ class Keeper {
     }
   }
 
-  // Its end is seen by reap, which lets another one start.
+  // Kills the front. Another one is started once this one has been reaped.
   void end_front() {
     if (front_ > 0) ::kill(front_, SIGKILL);
     wire_.reset();

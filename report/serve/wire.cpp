@@ -64,7 +64,7 @@ Received receive_packet(int wire, void* bytes, std::size_t size, Fd* descriptor)
   return static_cast<std::size_t>(got) == size ? Received::Message : Received::End;
 }
 
-// The same file, open for reading alone.
+// Opens the same file once more, for reading only.
 Fd for_reading(int output) {
   if (output < 0) return {};
   auto opened = Fd::open("/proc/self/fd/" + std::to_string(output), O_RDONLY);

@@ -15,14 +15,14 @@
 
 // The messages between the keeper, which has rights and reads no HTTP, and the front, which reads
 // HTTP and has no rights. Each is one packet of a fixed size; an answer may carry a descriptor. The
-// front may be under an attacker's control: the keeper takes nothing from it but numbers, and
-// checks these.
+// front may be under an attacker's control: the keeper accepts only numbers from it, and checks
+// them.
 namespace heapattach::serve {
 
 struct AskMessage {
   std::uint64_t asker = 0;
   What what = What::Processes;
-  bool is_over = false;  // nobody waits any longer for the answer to the asker
+  bool is_over = false;  // the asker no longer waits for its answer
   pid_t pid = 0;
   std::int64_t seconds = 0;  // of a recording
 };
@@ -44,10 +44,10 @@ struct ReceivedAnswer {
   Fd output;
 };
 
-// Two connected sockets for these messages; they do not block.
+// Makes two connected non-blocking sockets for these messages.
 Result<std::pair<Fd, Fd>> make_wire();
 
-// False if the other side is gone or takes nothing for a while.
+// Returns false if the other side is gone, or accepts nothing for a while.
 [[nodiscard]] bool send(int wire, const AskMessage& ask);
 [[nodiscard]] bool send(int wire, const Answer& answer);
 
@@ -55,10 +55,10 @@ enum class Received : std::uint8_t { Message, Nothing, End };
 [[nodiscard]] Received receive(int wire, AskMessage& ask);
 [[nodiscard]] Received receive(int wire, ReceivedAnswer& answer);
 
-// The list of processes, with what the keeper knows of each, as the answer to What::Processes.
+// The answer to What::Processes: the list of processes, with the keeper's account of each.
 struct ServerState {
   std::vector<Account> accounts;             // without their budgets
-  std::vector<std::int64_t> budget_left_ns;  // what is left of the budget of each
+  std::vector<std::int64_t> budget_left_ns;  // the rest of each account's budget
   std::size_t left_out = 0;
   std::int64_t budget_ns = 0;  // per minute
 };
