@@ -20,11 +20,12 @@ namespace {
 using End = CallOutcome::End;
 
 constexpr std::size_t kMostFrames = 32;
-// The user then wants to see where it hangs: a busy machine gets more time than requested.
+// The time to name the functions of a call that hangs. The user waits for this answer, so a busy
+// machine gets more time than was requested.
 constexpr std::chrono::milliseconds kForStack{15000};
 constexpr std::chrono::seconds kForEnding{10};
 
-// The kept piece of the clone's stack; everything else is in the modules' files.
+// The piece of the clone's stack that was kept. All other memory is read from the modules' files.
 class KeptStack final : public MemoryReader {
  public:
   KeptStack(RemoteAddr from, std::span<const std::byte> bytes) : from_(from), bytes_(bytes) {}

@@ -12,8 +12,8 @@ namespace heapattach {
 
 namespace {
 
-// Whether a symbol's function only returns the function to call: the C library has several for
-// different processors.
+// Whether a symbol's function is a resolver, which returns the function to call: the C library has
+// several versions of some functions, for different processors.
 bool is_resolver(const Modules& modules, const Symbol& found, const Deadline& deadline) {
   const Module* module = modules.find(found.address);
   if (module == nullptr || module->file().empty()) return false;

@@ -9,7 +9,7 @@
 
 namespace heapattach {
 
-// The addresses needed to load a library.
+// The addresses of the functions that load a library.
 struct Loader {
   RemoteAddr open;  // dlopen, and so on
   RemoteAddr symbol;

@@ -25,7 +25,7 @@ using End = CallOutcome::End;
 
 // Time reserved after the call, to find out how it ended.
 constexpr std::chrono::seconds kForReport{3};
-// Flushing takes no time, or for ever: on a lock that another thread held.
+// Flushing either ends at once, or never, because another thread held the stream's lock.
 constexpr std::chrono::milliseconds kForFlushing{2000};
 // The bytes that a routine may always write.
 constexpr std::uint64_t kLeastWritten = std::uint64_t{64} << 20;
@@ -41,7 +41,7 @@ std::string walls_text(const CloneWalls& walls) {
           : fmt::format("{} pieces of shared memory are read-only", walls.rules.shared.size()));
 }
 
-// Interpreters and libraries know the first thread best.
+// Prefers the first thread, because interpreters and libraries expect to be called there.
 Result<Clone> make_clone(const Process& process, const CallOptions& options) {
   CloneOptions how;
   how.freeze = options.request.freeze_options();
@@ -55,10 +55,10 @@ Result<Clone> make_clone(const Process& process, const CallOptions& options) {
   return Clone::make(process, how);
 }
 
-// One call in one clone, with everything that it needs.
+// One call in one clone.
 class Calling {
  public:
-  // `own_bytes`: how much memory the process has of its own.
+  // `own_bytes` is the size of the process's anonymous memory.
   Calling(const CallOptions& options,
           const Functions& functions,
           CloneCalls& calls,
@@ -69,7 +69,8 @@ class Calling {
         most_written_(kLeastWritten + own_bytes * options.most_written_times) {}
 
   Result<CallOutcome> run() {
-    // The target's own unwritten output is not ours to write: it is dropped.
+    // Output that the target had not written yet must not be written by the clone. Flushing it now
+    // drops it: it is not part of the call's output.
     flush();
     before_ = {calls_.output_bytes(1), calls_.output_bytes(2)};
     const auto left = options_.request.deadline.at - Clock::now();
@@ -105,7 +106,8 @@ class Calling {
   }
 
  private:
-  // Returns the address of the function, or how loading it failed.
+  // Loads the library and returns the address of the function, or an outcome that shows how that
+  // failed.
   Result<CallOutcome> load(const Loader& loader) {
     constexpr std::uint64_t kNow = 2;  // RTLD_NOW
     const std::array<CallArgument, 2> library{options_.routine_library, kNow};
@@ -144,7 +146,8 @@ class Calling {
     written_ = drain.bytes();
     return outcome;
   }
-  // A faulty or hostile routine could quickly fill all memory or the disk.
+  // Limits what a routine may write: a faulty or hostile one could quickly fill all memory or the
+  // disk.
   PipeDrain::Take bounded() {
     return [this, taken = std::uint64_t{0}](std::string_view bytes) mutable -> Result<void> {
       taken += bytes.size();
@@ -207,7 +210,7 @@ Result<CallReport> call_in_clone(const CallOptions& options) {
     }
     if (const auto ended = clone.end(); !ended) options.request.note(ended.error().message());
   }
-  // Only now: a forked worker does the rest.
+  // Only after the end of the clone, because a forked worker names the frames.
   explain_ending(options, target.modules, *outcome, given_up, report);
   return report;
 }

@@ -60,7 +60,8 @@ class InProcess {
       HA_TRY(options_.request.deadline.check("looking for a thread at a safe point"));
       const Result<void> tried = try_once();
       if (tried && outcome_) return report();
-      // A busy machine may not let all threads stop in time. Nothing is called twice.
+      // On a busy machine, threads may not stop in time. That is tried again unless the call has
+      // begun, so the function is never called twice.
       const bool is_late = !tried && tried.error().kind == ErrorKind::Timeout && !has_begun_;
       if (!tried && !is_late) return tried.error();
       if (!is_late) ++looks;
@@ -96,7 +97,7 @@ class InProcess {
     return points.empty() ? Result<void>() : call_on_one_of(points);
   }
 
-  // Freezes once more, and calls it on the first thread that has not moved.
+  // Freezes the process once more, and calls the function on the first thread that has not moved.
   Result<void> call_on_one_of(const std::vector<SafePoint>& points) {
     const auto stubs = find_paddings(map_, control_.memory(), in_place_bytes());
     if (stubs.empty()) {
@@ -127,7 +128,7 @@ class InProcess {
 
   Result<void> call_on(const Borrowed& thread, const FrozenView& view) {
     has_begun_ = true;
-    // Nothing may end us while a thread of the process runs on our behalf.
+    // heapattach must not be ended while a thread of the process runs the function.
     need_time(
         std::chrono::ceil<std::chrono::milliseconds>(options_.request.deadline.at - Clock::now()) +
         kToComeBack);

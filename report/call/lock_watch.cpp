@@ -16,14 +16,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kBetween{10};
 constexpr std::chrono::milliseconds kStuck{250};
-// If nothing can end the wait, it is only to be told from a page fault on its way.
+// Long enough to distinguish a wait that nothing can end from a page fault within the call.
 constexpr std::chrono::milliseconds kStuckForGood{30};
 
-// Where a thread waits for a lock. Zeros if it does not.
+// Where a thread waits for a lock. All zeros if it does not wait for one.
 struct Place {
   std::uint64_t stack = 0;
   std::uint64_t instruction = 0;
-  bool has_end = false;  // there is a timeout, or another thread
+  bool has_end = false;  // a timeout or another thread may end the wait
 
   bool operator==(const Place&) const = default;
 };

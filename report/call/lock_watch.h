@@ -9,9 +9,10 @@
 
 namespace heapattach {
 
-// Ends a copy of a process whose thread has waited in one place for a lock: the thread that holds
-// the lock is not in the copy. It waits for a quarter of a second, or for a moment if nothing can
-// end it. Watches it on a thread of its own, from construction to destruction.
+// Kills a copy of a process whose thread has waited in one place for a lock, because the thread
+// that holds the lock is not in the copy. It is killed after a quarter of a second, or after a
+// moment if nothing can end the wait. Watches the copy from construction to destruction, on a
+// thread of heapattach's own.
 class LockWatch {
  public:
   explicit LockWatch(const Process& copy);

@@ -32,7 +32,7 @@ Result<void> PipeDrain::finish() {
 void PipeDrain::run() {
   sigset_t all;
   sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // they are for the thread that waits for the user
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // the main thread handles signals
   std::vector<char> piece(kPieceBytes);
   for (;;) {
     const bool is_last_look = is_over_;

@@ -17,25 +17,26 @@ namespace heapattach {
 class PipeDrain {
  public:
   using Take = std::function<Result<void>(std::string_view)>;
-  // What to do, once, if nothing is written for that long.
+  // If nothing is written for the length of `patience`, `then` is called, once.
   struct Stall {
     std::chrono::steady_clock::duration patience;
     std::function<void()> then;
   };
 
-  // Calls `take` on that thread. If it fails, closes the pipe so that the writer stops.
+  // Calls `take` with each piece, on the separate thread. If `take` fails, closes the pipe so that
+  // the writer stops.
   PipeDrain(Fd reading_end, Take take, std::optional<Stall> stall = {});
   ~PipeDrain() { static_cast<void>(finish()); }
   PipeDrain(const PipeDrain&) = delete;
   PipeDrain& operator=(const PipeDrain&) = delete;
 
-  // Reads the rest and stops. Returns the first error, if there was one.
+  // Reads the rest and stops. Returns the error of `take`, if it failed.
   Result<void> finish();
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
   void run();
-  // Returns false at the end.
+  // Returns false at the end of the pipe, or if `take` has failed.
   bool take_piece(std::span<char> piece);
   void look_for_stall();
 

@@ -71,19 +71,20 @@ bool Standstill::look() {
 using Clock = std::chrono::steady_clock;
 using End = CallOutcome::End;
 
-// The time for a question that takes no time, or for ever.
+// How long to wait for an answer that comes at once or never.
 constexpr std::chrono::seconds kForQuestion{2};
 // The time between attempts. It should not be in step with anything that the target does.
 constexpr std::chrono::milliseconds kBetween{7};
 constexpr std::chrono::milliseconds kMostBetween{500};
-// The code raises an exception if it cannot work at all, or if the target had one coming.
+// After this many exceptions, the code is taken to be at fault. A first exception may also have
+// been pending in the thread that was copied.
 constexpr unsigned kMostExceptions = 3;
 // If nothing in a process has moved for this long, and in this many rounds over its threads,
 // nothing will.
 constexpr std::chrono::seconds kStill{1};
 constexpr unsigned kStillRounds = 3;
-// How long copies are tried at least, and how many must fail, or in how many rounds none could be
-// made, before another way to get the result is taken.
+// Another way to get the result is taken once copies were tried for this long, and this many of
+// them failed, or this many rounds over the threads are over.
 constexpr std::chrono::milliseconds kLongEnough{1200};
 constexpr unsigned kEnoughFailures = 3;
 constexpr unsigned kEnoughRounds = 4;
@@ -129,7 +130,7 @@ Result<std::vector<pid_t>> threads_in_order(const Process& process) {
   return threads;
 }
 
-// One copy, in which the code runs as one thread, or not at all.
+// One copy, in which the code runs on one thread or not at all.
 class Attempt {
  public:
   Attempt(const Process& copy,
@@ -170,9 +171,9 @@ class Attempt {
   }
 
   [[nodiscard]] const std::string& reason() const { return reason_; }
-  // How long the code ran until there was no more time; zero if that is not why it failed.
+  // How long the code ran until its time was over; zero if the attempt failed for another reason.
   [[nodiscard]] std::chrono::seconds unfinished() const { return unfinished_; }
-  // How much it had written then.
+  // How many bytes the code had written when its time was over.
   [[nodiscard]] std::uint64_t written() const { return written_; }
   // Whether this thread would wait for Ruby's lock.
   [[nodiscard]] bool lock_is_held() const { return lock_is_held_; }
@@ -183,13 +184,13 @@ class Attempt {
     return false;
   }
 
-  // Half of the time that is left, so that there is time for another attempt. A copy that writes
-  // has all of it, because another one would be no faster.
+  // Half of the time that is left, so that there is time for another attempt. A copy that keeps
+  // writing gets all of the time, because another one would be no faster.
   [[nodiscard]] Clock::duration patience() const {
     return std::max<Clock::duration>((until_ - Clock::now()) / 2, kForQuestion);
   }
 
-  // An int function's answer; none, with a reason, if it did not return.
+  // The result of a function that returns int. None if it did not return; reason() then says why.
   Result<std::optional<std::int32_t>> ask(CloneCalls& calls,
                                           RemoteAddr function,
                                           std::span<const CallArgument> arguments = {}) {
@@ -212,14 +213,14 @@ class Attempt {
   struct Evaluated {
     CallOutcome outcome;
     bool has_waited = false;  // for Ruby's lock, which nobody in the copy releases
-    bool is_stuck = false;    // it wrote nothing for too long, and was killed
+    bool is_stuck = false;    // the copy wrote nothing for too long, and was killed
   };
 
   Result<Evaluated> call_code(CloneCalls& calls, bool has_lock, Clock::time_point begin) {
     ClonePipe pipe = HA_TRY(calls.open_pipe());
     const std::string code = code_(pipe.descriptor);
     HA_TRY(receiver_.begin());
-    // The user's code writes only its result.
+    // The user's code writes only its result, at the end.
     const bool writes_all_along = !receiver_.takes_end;
     std::atomic<bool> is_stuck = false;
     std::optional<PipeDrain::Stall> stall;
@@ -230,7 +231,7 @@ class Attempt {
                }};
     }
     PipeDrain drain(std::move(pipe.reading_end), receiver_.take, std::move(stall));
-    // The user's code may sleep, which looks the same.
+    // The user's code is not watched: it may sleep, which looks like waiting for a lock.
     std::optional<LockWatch> watch;
     if (writes_all_along) watch.emplace(copy_);
     std::vector<CallArgument> arguments;
@@ -337,7 +338,7 @@ class Runs {
     return false;
   }
 
-  // The error, or the better reason that a copy was still at work.
+  // Replaces the error with a better one if a copy was still at work: it had too little time.
   [[nodiscard]] Error too_late(Error error) const {
     const bool is_interrupted = error.kind == ErrorKind::Interrupted;
     return unfinished_.count() > 0 && !is_interrupted ? too_little_time() : std::move(error);
@@ -357,7 +358,8 @@ class Runs {
         .advise("a longer --timeout");
   }
 
-  // The first copy had at least half of the time; ten times what it had is certainly more.
+  // Advises ten times the time that a copy had. The first copy had at least half of all time, so
+  // this is certainly more.
   [[nodiscard]] Error too_little_time() const {
     const auto minutes = std::chrono::ceil<std::chrono::minutes>(10 * unfinished_);
     const std::string written =
@@ -373,7 +375,7 @@ class Runs {
                                                     options_.request.pid, reasons())};
   }
 
-  // Whether to try something else than more copies, if there is something else.
+  // Whether to stop making copies, if there is another way to get the result.
   [[nodiscard]] bool is_hopeless() const {
     if (!receiver_.has_alternative || unfinished_.count() > 0) return false;
     const bool have_many_failed = failures_ >= kEnoughFailures || rounds_ >= kEnoughRounds;
@@ -392,7 +394,8 @@ class Runs {
     return false;
   }
 
-  // In the copy, nobody else is there to take Ruby's lock or to return it.
+  // Empties the queues for Ruby's lock in the copy: the threads in them do not exist there, so none
+  // of them could take the lock and return it.
   Result<void> empty_queues(CloneCalls& calls) const {
     if (ruby_.machine == nullptr) return {};
     for (const auto& queue : ruby::find_lock_queues(*ruby_.machine, calls.memory())) {
@@ -488,7 +491,7 @@ class Runs {
   Clock::time_point begin_ = Clock::now();
   unsigned rounds_ = 0;
   unsigned failures_ = 0;
-  std::set<pid_t> foreign_threads_;  // they do not belong to Ruby
+  std::set<pid_t> foreign_threads_;  // threads that do not belong to Ruby
   bool lock_is_held_ = false;        // by a thread that stands still
   bool has_other_threads_ = true;
   std::chrono::seconds unfinished_{0};  // the longest time after which a copy was given up

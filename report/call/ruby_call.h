@@ -33,7 +33,7 @@ struct RubyProcess {
   const Process& process;
   const MemoryReader& memory;
   const ruby::Interpreter& ruby;
-  const ruby::Machine* machine = nullptr;  // null: it cannot be read from outside
+  const ruby::Machine* machine = nullptr;  // null: the heap cannot be read from outside
 };
 
 // Generates the code, which writes its result to a descriptor of the copy: a path to it would need
@@ -41,13 +41,13 @@ struct RubyProcess {
 using RubyCode = std::function<std::string(int descriptor)>;
 
 struct RubyAnswer {
-  bool is_done = false;  // the code ran to completion
-  std::string output;    // what it wrote to standard output and error
-  std::string errors;
+  bool is_done = false;                               // the code ran to completion
+  std::string output;                                 // what the code wrote to standard output
+  std::string errors;                                 // what the code wrote to standard error
   std::chrono::duration<double, std::milli> pause{};  // how long the target was stopped
   pid_t thread = 0;                                   // the thread in the copy
   unsigned attempts = 0;                              // number of copies made
-  unsigned exceptions = 0;      // how many of these ended in an exception raised by the code
+  unsigned exceptions = 0;      // number of copies in which the code raised an exception
   bool has_ended_copy = false;  // the code did not return, and the receiver took that as its result
 };
 
@@ -58,12 +58,13 @@ struct RubyReceiver {
   // Called after the last piece, while no other process of ours is being started. Returns true if
   // the result is complete.
   std::function<bool()> end;
-  // Given the standard error of a copy, whether no other copy could do better. May be empty.
+  // Returns whether the standard error of a copy shows that every other copy would fail, too. May
+  // be empty.
   std::function<bool(std::string_view errors)> is_final{};
-  // Whether there is another way to get the result, if copies that are made now cannot work.
+  // Whether there is another way to get the result. Then copies that fail are given up earlier.
   bool has_alternative = false;
-  // Returns whether an end of the code without a result is its result: code that ends its process
-  // or never ends does so in every copy. May be empty.
+  // Returns whether to accept the end of a copy in place of a result: code that ends its process,
+  // or never ends, does so in every copy. May be empty.
   std::function<bool(const CallOutcome& outcome)> takes_end{};
 };
 

@@ -15,7 +15,7 @@ namespace {
 using unwind::FoundBy;
 using unwind::StackEnd;
 
-// The bytes of a stack above the frame of its first function.
+// A stack may have at most this many bytes above the frame of its first function.
 constexpr std::uint64_t kMostAboveFirst = 512;
 
 enum class Kind : std::uint8_t { Program, Library, Collector, Allocator, Loader };
@@ -26,8 +26,8 @@ bool begins_with_one(std::string_view text, const std::array<std::string_view, N
                      [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-// An allocation function by any of its names: without its symbol table, the C library still has
-// those that it exports, and one of them precedes each of the others.
+// Whether the code is an allocation function, by any of its names. A C library without its symbol
+// table still has the names that it exports, and one of these precedes each function that has none.
 bool is_allocator(const CodeName& code) {
   constexpr std::array<std::string_view, 3> kModules{"libjemalloc", "libtcmalloc", "libmimalloc"};
   constexpr std::array<std::string_view, 22> kNames{"malloc",         "free",
@@ -51,7 +51,7 @@ bool is_allocator(const CodeName& code) {
 bool is_loader(const CodeName& code) {
   constexpr std::array<std::string_view, 5> kBeginnings{"_dl_", "dlopen", "dlsym", "dlclose",
                                                         "dl_iterate_phdr"};
-  // In musl the loader is the C library.
+  // In musl, the loader and the C library are one file.
   const bool is_own_module = code.module.starts_with("ld-") && !code.module.starts_with("ld-musl");
   return is_own_module || begins_with_one(code.function, kBeginnings);
 }
@@ -100,7 +100,7 @@ std::optional<std::string> objection_to_stack(const WalkedThread& thread,
   std::vector<CodeName> names;
   names.reserve(frames.size());
   for (const unwind::FrameRecord& frame : frames) names.push_back(name_of(frame.pc));
-  // The functions that start threads.
+  // Skips the outermost frames, which belong to the functions that start threads.
   std::size_t first = names.size();
   while (first > 0) {
     const Kind kind = kind_of(names[first - 1]);

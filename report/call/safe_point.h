@@ -23,13 +23,13 @@ using NameOfCode = std::function<CodeName(RemoteAddr)>;
 // A walked stack, with facts about its thread.
 struct WalkedThread {
   const unwind::StackRecord& stack;
-  bool is_in_call = false;         // it waits in a system call
+  bool is_in_call = false;         // the thread waits in a system call
   std::uint64_t unseen_bytes = 0;  // bytes of its stack above the outermost frame that was found
 };
 
-// The reason not to call a function on a thread with this stack, if any: the thread is in the
-// collector, in malloc, in the dynamic loader, in a signal handler, in the middle of the C library,
-// or this is unknown.
+// The reason not to call a function on a thread with this stack, if there is one: the thread is in
+// the collector, in malloc, in the dynamic loader, in a signal handler or in the middle of the C
+// library, or its stack does not show where it is.
 //
 // All frames count, because anything in progress has a frame. The collector's function that starts
 // threads does not count, because the whole program runs above it.
@@ -40,21 +40,22 @@ struct WalkedThread {
 struct SafePoint {
   pid_t tid = 0;
   RemoteAddr instruction;
-  Range function;  // the function that contains it, if every position in it is equally safe: the
-                   // program's own code
+  // The function that contains `instruction`, if the function is the program's own: every position
+  // in it is equally safe.
+  Range function;
   RemoteAddr stack_pointer;
   bool is_in_call = false;
   std::vector<std::pair<RemoteAddr, std::uint64_t>>
       returns;  // the location and value of each frame's return address
 };
 
-// `memory` must be from the same moment.
+// `memory` must be from the same moment as `stack` and `registers`.
 SafePoint safe_point_of(const unwind::StackRecord& stack,
                         const Registers& registers,
                         const Range& function,
                         const MemoryReader& memory);
 
-// Whether the thread is still, or again, in the same frames, so that the check is still valid.
+// Whether the thread is still (or again) in the same frames, so that the check is still valid.
 [[nodiscard]] bool is_still_there(const SafePoint& point,
                                   const Registers& now,
                                   const MemoryReader& memory);

@@ -45,7 +45,7 @@ const StackCopies::Piece* StackCopies::piece_with(RemoteAddr at) const {
 }
 
 RemoteAddr StackCopies::end_of_stack(RemoteAddr at) const {
-  // A frame may end where its stack does.
+  // `at` may be the end of the stack, because a frame may end there.
   const Piece* piece = piece_with(at - 1);
   return piece != nullptr && piece->is_to_the_end ? piece->range.end() : RemoteAddr{};
 }
@@ -98,7 +98,7 @@ Result<std::vector<SafePoint>> SafeThreads::judge(const Deadline& deadline) {
   for (const unwind::StackRecord& record : walked->stacks) {
     if (auto point = judge(record)) points.push_back(*std::move(point));
   }
-  // Interpreters and libraries know the first thread best.
+  // The first thread comes first, because interpreters and libraries expect to be called there.
   std::stable_partition(points.begin(), points.end(),
                         [&](const SafePoint& point) { return point.tid == process_.pid(); });
   return points;
@@ -129,7 +129,8 @@ CodeName SafeThreads::name_of_code(RemoteAddr pc) const {
   return {module->name(), symbol ? std::string(symbol->name) : std::string()};
 }
 
-// Empty unless it is the program's own: in the C library a single step may take a lock.
+// The function that contains `pc`, if it is the program's own; otherwise empty, because a single
+// step in the C library may take a lock.
 Range SafeThreads::own_function(RemoteAddr pc) const {
   const Module* module = modules_.find(pc);
   if (module == nullptr || !module->is_main_program()) return {};

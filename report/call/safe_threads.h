@@ -12,10 +12,10 @@
 
 namespace heapattach {
 
-// Copies of the stacks of some threads, starting at the red zone.
+// Copies of the stacks of some threads. Each begins at the red zone.
 class StackCopies final : public MemoryReader {
  public:
-  // The limit per stack. Unreadable parts are omitted.
+  // The most bytes that are copied of a stack. Unreadable parts are left out.
   static constexpr std::uint64_t kMostOfEach = std::uint64_t{256} << 10;
 
   void add(const FrozenThread& thread, const MemoryMap& map, const MemoryReader& memory);
@@ -45,15 +45,15 @@ class SafeThreads {
   SafeThreads(const Process& process, const Modules& modules)
       : process_(process), modules_(modules) {}
 
-  // Copies the stacks of the frozen threads, or only that of `only`. Fails if nothing may run in
-  // the process at all.
+  // Copies the stacks of the frozen threads, or only the stack of `only`. Fails if no function may
+  // be called in the process at all.
   Result<void> copy(const FrozenView& view,
                     std::optional<pid_t> only,
                     const MemoryMap& map,
                     const MemoryReader& memory);
 
-  // Returns the threads at a safe point, the first thread of the process first. Call it while this
-  // process has one thread, because it forks a worker.
+  // Returns the threads at a safe point, the first thread of the process first. Call this while
+  // heapattach has only one thread, because it forks a worker.
   Result<std::vector<SafePoint>> judge(const Deadline& deadline);
 
   // Records why a thread is not suitable: "thread 12: it is in malloc or free".
