@@ -1,12 +1,12 @@
 // An object is large if it retains at least the threshold. Large objects form the upper part of the
-// dominator tree; at most live bytes / threshold of them are leaves of that part. What an object
-// gathers is what it retains without what its large children retain: the holder of one large object
-// gathers little, the buffer of a cache much.
+// dominator tree; at most live bytes / threshold of them are leaves of that part. An object gathers
+// the bytes that it retains, except those that its large children retain. So the holder of one
+// large object gathers little, and the buffer of a cache gathers much.
 //
-// The links of a long list are all large until near its end, each the only large child of the one
-// before, and none gathers anything. Chains of only children are therefore examined as a whole: if
-// the links of one type together gather the threshold, they are a list, which begins at its first
-// link.
+// The links of a long list are all large until near its end. Each is the only large child of the
+// one before, and none gathers anything. Chains of only children are therefore examined as a whole:
+// if the links of one type together gather the threshold, they are a list, which begins at its
+// first link.
 
 #include "report/analyze/accumulation.h"
 
@@ -44,13 +44,13 @@ class Finder {
 
  private:
   struct Large {
-    ObjectIndex child = kNone;  // the only one, or any of them
-    std::uint32_t children = 0;
-    std::uint64_t bytes = 0;  // that they retain
+    ObjectIndex child = kNone;   // one of its large children
+    std::uint32_t children = 0;  // the number of its large children
+    std::uint64_t bytes = 0;     // that the large children retain
   };
 
   struct End {
-    ObjectIndex link = kNone;  // the last that has been counted
+    ObjectIndex link = kNone;  // the last link that has been counted
     TypeIndex type = 0;
     std::size_t list = 0;                       // in `found_`
     std::unordered_set<ObjectIndex> between{};  // what the link dominates of other types
@@ -103,9 +103,9 @@ class Finder {
     }
   }
 
-  // The last links of a list retain little, as nothing comes after them, but are part of it. One
-  // object of another type may be between two links. `order` has dominators before what they
-  // dominate.
+  // Adds the last links of each list: they retain little, because few links come after them, but
+  // belong to the list. One object of another type may be between two links. In `order`, each
+  // object comes after its dominator.
   void add_small_links() {
     if (ends_.empty()) return;
     for (const ObjectIndex object : dominators_.order) {

@@ -28,7 +28,7 @@ std::int64_t objects_of(const TypeGrowth& row, GrowthOrder order) {
                                       : row.grown_objects();
 }
 
-// The weight for the order by retained bytes.
+// The number by which rows are ordered if the order is that of retained bytes.
 std::int64_t weight_of(const TypeGrowth& row, GrowthOrder order) {
   const bool has_more = row.retained && row.grown_objects() > 0;
   return order == GrowthOrder::ByKept || !has_more ? bytes_of(row, order) : row.retained->grown();
@@ -47,7 +47,7 @@ bool is_chosen(const TypeGrowth& row, const RowChoice& choice, GrowthOrder order
 }
 
 void sort_rows(std::vector<TypeGrowth>& rows, SortBy sort, GrowthOrder order) {
-  // Larger first, except for names. Without kept objects, by growth.
+  // Sorts the largest rows first, except by name. Rows without kept objects are sorted by growth.
   const auto key = [order, sort](const TypeGrowth& row) {
     const auto first = sort == SortBy::Count      ? objects_of(row, order)
                        : sort == SortBy::Retained ? weight_of(row, order)

@@ -16,7 +16,8 @@ constexpr std::array<std::string_view, 8> kOfRuby{
     "Class", "Module", "Class (singleton)", "iclass", "RubyVM::InstructionSequence", "Thread",
     "Fiber", "Ractor"};
 
-// Instructions and what belongs to them. A class may hold anything, these hold only literals.
+// Whether the type is instructions or a part of them. These hold only literals, while a class may
+// hold anything.
 bool holds_only_code(std::string_view type) {
   return type.starts_with("imemo(") || type == "RubyVM::InstructionSequence";
 }
@@ -39,7 +40,7 @@ std::vector<bool> types_of_code(const Snapshot& snapshot) {
 
 std::uint64_t code_bytes(const Snapshot& snapshot, const Holding& holding) {
   const std::vector<bool> are_code = types_of_code(snapshot);
-  std::vector<bool> is_below(snapshot.objects.size());  // instructions
+  std::vector<bool> is_below(snapshot.objects.size());  // whether instructions dominate the object
   std::uint64_t sum = 0;
   for (const ObjectIndex object : holding.dominators.order) {
     const ObjectIndex by = holding.dominators.of[object];

@@ -8,14 +8,14 @@
 
 // The code of a program and its stacks, which a runtime keeps in its heap: in Ruby, classes,
 // methods and their instructions, and 1 MiB for each thread. They are large in every program, and
-// no leak.
+// not a leak.
 namespace heapattach::analyze {
 
-// By type, whether its objects are code or stacks.
+// For each type, whether its objects are code or stacks.
 [[nodiscard]] std::vector<bool> types_of_code(const snapshot::Snapshot& snapshot);
 
-// The live bytes of code and stacks, and of what nothing but instructions retains. What the
-// constants of a class or the variables of a thread hold is not among them.
+// The live bytes of code and stacks, including what only instructions retain, but not what the
+// constants of a class or the variables of a thread hold.
 [[nodiscard]] std::uint64_t code_bytes(const snapshot::Snapshot& snapshot, const Holding& holding);
 
 }  // namespace heapattach::analyze

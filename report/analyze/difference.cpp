@@ -14,10 +14,10 @@ using snapshot::Object;
 using snapshot::Snapshot;
 using RowIndex = std::uint32_t;
 
-// The names of several snapshots as rows of one table.
+// Numbers the names of types in several snapshots as rows of one table.
 class Rows {
  public:
-  // The row of each type of `snapshot`.
+  // The row for each type of `snapshot`.
   std::vector<RowIndex> of(const Snapshot& snapshot, CountBy by) {
     std::vector<RowIndex> rows;
     rows.reserve(snapshot.types.size());
@@ -82,7 +82,7 @@ void add_totals(Difference& difference) {
   }
 }
 
-// Types with a name but without objects, or with objects only in between.
+// Drops types without objects in both the first and the last snapshot.
 void drop_empty(std::vector<TypeGrowth>& rows) {
   rows.erase(std::remove_if(rows.begin(), rows.end(),
                             [](const TypeGrowth& row) { return row.is_new() && row.is_gone(); }),

@@ -11,8 +11,8 @@
 // Finds what grew between two snapshots and, with three, what appeared and stayed.
 //
 // The collector does not move objects: an object at the same address in two snapshots of one
-// process, with the same type and size, counts as the same. (It may be a new one of that type;
-// nothing distinguishes the two.) Only reachable objects count.
+// process, with the same type and size, counts as the same. (It may be a new object of that type,
+// which cannot be distinguished from the old one.) Only reachable objects count.
 namespace heapattach::analyze {
 
 struct Amount {
@@ -66,16 +66,16 @@ struct Difference {
 // Determines the order of the rows, and which rows are dropped.
 enum class GrowthOrder : std::uint8_t { ByGrowth, ByKept };
 
-// The reachable objects.
+// The amount of all reachable objects.
 [[nodiscard]] Amount reachable(const snapshot::Snapshot& snapshot);
 
 // Compares two or three snapshots, in the order in which they were taken. Linear in their objects.
 [[nodiscard]] Difference compare(std::span<const snapshot::Snapshot* const> snapshots,
                                  snapshot::CountBy by);
 
-// Sorts the rows, largest growth first, and drops rows that were not chosen or did not change. When
-// sorting by retained bytes, a type with more objects counts with the growth of what its objects
-// retain, and any other type with its own bytes, because it only holds what grew.
+// Sorts the rows, largest growth first, and drops rows that were not chosen or did not change. By
+// retained bytes, a type with more objects than before is sorted by the growth of what its objects
+// retain. Any other type only holds what grew, and is sorted by the growth of its own bytes.
 // `choice.min_bytes` applies to growth or shrinkage, or to the bytes that were kept.
 [[nodiscard]] Difference choose_growth(Difference difference,
                                        const snapshot::RowChoice& choice,

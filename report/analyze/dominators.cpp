@@ -1,12 +1,13 @@
 // The algorithm is Semi-NCA (L. Georgiadis, "Linear-Time Algorithms for Dominators and Related
-// Problems", 2005). Number the objects in depth-first order. For each, from the largest number
-// down, find the smallest number from which a path over larger numbers only reaches it (its
-// semidominator), with shortened paths. Its dominator is then the closest ancestor in the search
-// tree whose number is not larger than that. Preferred to Lengauer and Tarjan's for its three
-// arrays instead of six, and to iteration because a heap has lists of millions.
+// Problems", 2005). The objects are numbered in depth-first order. For each object, from the
+// largest number down, the algorithm finds the object's semidominator: the smallest number from
+// which a path reaches the object over larger numbers only. Paths are shortened on the way. The
+// object's dominator is then its closest ancestor in the search tree whose number is not larger
+// than the semidominator. Semi-NCA needs three arrays; Lengauer and Tarjan's algorithm needs six,
+// and iteration is slow for lists of millions of links.
 //
-// All arrays are by number, see walk.h. Most objects have only one edge to them, that of the tree:
-// they cost next to nothing.
+// All arrays are indexed by number (walk.h). Most objects are referenced only by their parent in
+// the tree, and cost next to nothing.
 
 #include "report/analyze/dominators.h"
 
@@ -37,7 +38,7 @@ class Semidominators {
     for (Number number = static_cast<Number>(paths_.size()) - 1; number > 0; --number) {
       Number least = walk_.parent[number];
       for (std::uint64_t at = walk_.first_other[number + 1]; at > walk_.first_other[number]; --at) {
-        // The next number's come before this one's.
+        // The edges of the next number are stored before those of this one.
         if (at > kAhead) prefetch(&paths_[walk_.others[at - 1 - kAhead]]);
         least = std::min(least, evaluate(walk_.others[at - 1], number + 1));
       }
@@ -51,12 +52,13 @@ class Semidominators {
   static constexpr std::size_t kAhead = 16;
 
   struct Path {
-    Number above = 0;  // the parent, or after shortening an ancestor
+    Number above = 0;  // the parent; after the path has been shortened, another ancestor
     Number least = 0;  // the smallest semidominator from this number up to the last before `above`
   };
 
   // The smallest semidominator from `number` up to, but excluding, the first ancestor that is
-  // smaller than `done`. Numbers from `done` on are finished; any other counts as its own.
+  // smaller than `done`. Numbers from `done` on are finished. An unfinished number counts as its
+  // own semidominator.
   Number evaluate(Number number, Number done) {
     if (paths_[number].above < done) return paths_[number].least;
     do {
@@ -87,7 +89,7 @@ Dominators dominators_by_number(const Walk& walk) {
     while (closest > semi[number]) closest = result.of[closest];
     result.of[number] = closest;
   }
-  // Only now: until here the roots, 0, had to be above all others.
+  // The roots become kNone only now: until here, their number 0 had to be smaller than all others.
   std::replace(result.of.begin(), result.of.end(), Number{0}, kNone);
   result.order.resize(result.of.size() - 1);
   std::iota(result.order.begin(), result.order.end(), Number{1});

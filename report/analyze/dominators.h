@@ -21,7 +21,8 @@ struct Dominators {
 
 [[nodiscard]] Dominators find_dominators(const Graph& graph);
 
-// Dominators by the numbers of `walk` instead of objects, without number 0, the roots.
+// The same, indexed by the numbers of `walk` instead of objects. Number 0, the roots, has no
+// dominator and is not in the order.
 [[nodiscard]] Dominators dominators_by_number(const Walk& walk);
 
 // For each object, the sum of `bytes` of everything that it dominates, including itself; 0 if it is

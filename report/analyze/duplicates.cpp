@@ -28,7 +28,7 @@ constexpr std::size_t kParts = 64;
 constexpr std::size_t kObjectsAtATime = 65536;
 using Parts = std::array<std::vector<Entry>, kParts>;
 
-// The kind of text that only a pointer to characters shows.
+// The kind of strings that are only known by a pointer to characters.
 constexpr std::string_view kCharacters = "char[]";
 constexpr std::string_view kNimString = "string";
 constexpr std::string_view kVString = "(buffer of string)";
@@ -58,7 +58,7 @@ void look_at(const Snapshot& snapshot,
   if (kind.empty() || object.is_reachable == 0) return;
   const std::uint64_t bytes = snapshot.bytes_of(object);
   const Value* const value = piece == nullptr ? nullptr : own_text(piece->of(index));
-  // A buffer that has no text, such as one for input, is not a copy of another one.
+  // Skips an empty buffer, such as one for input: it is not a copy of another empty buffer.
   if (kind == kCharacters && value != nullptr && value->bytes == 0 && !value->is_cut) return;
   seen.sums.strings += 1;
   seen.sums.bytes += bytes;
@@ -73,7 +73,7 @@ void look_at(const Snapshot& snapshot,
   }
 }
 
-// Objects outside all pieces have no texts.
+// Looks at all objects. Objects outside all pieces have no texts.
 void look_at_all(const Snapshot& snapshot, std::vector<Seen>& by_worker) {
   std::vector<std::string_view> kinds;
   kinds.reserve(snapshot.types.size());
@@ -103,7 +103,7 @@ void look_at_all(const Snapshot& snapshot, std::vector<Seen>& by_worker) {
   });
 }
 
-// The rows of one part, from all workers.
+// Makes the rows of one part, from the results of all workers.
 void group(std::size_t part, std::vector<Seen>& by_worker, Duplicates& found) {
   std::vector<Entry> all = std::move(by_worker.front().parts[part]);
   for (std::size_t worker = 1; worker < by_worker.size(); ++worker) {

@@ -23,8 +23,8 @@ struct DuplicateRow {
 
 struct Duplicates {
   std::vector<DuplicateRow> rows;     // by wasted bytes, then copies, then text
-  std::uint64_t strings = 0;          // reachable ones, with or without text
-  std::uint64_t bytes = 0;            // of these
+  std::uint64_t strings = 0;          // reachable strings, with or without a text
+  std::uint64_t bytes = 0;            // of all these strings
   std::uint64_t distinct = 0;         // number of different texts among the compared strings
   std::uint64_t wasted_bytes = 0;     // of all rows, including omitted ones
   std::uint64_t without_text = 0;     // strings whose text the snapshot lacks
@@ -40,7 +40,7 @@ struct Duplicates {
 // Borrows the snapshot.
 [[nodiscard]] Duplicates find_duplicates(const Snapshot& snapshot);
 
-// Drops rows that waste less, and those after the first `top`.
+// Drops rows that waste less than `min_bytes`, and all rows after the first `top`.
 void drop_rows(std::optional<std::uint64_t> top, std::uint64_t min_bytes, Duplicates& duplicates);
 
 }  // namespace heapattach::snapshot

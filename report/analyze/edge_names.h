@@ -17,14 +17,14 @@ class EdgeNames {
  public:
   explicit EdgeNames(const snapshot::Snapshot& snapshot) : snapshot_(snapshot) {}
 
-  // "@user", "[3].key", "+16". `word` comes from an Edge of that object.
+  // "@user", "[3].key", "+16". `word` comes from an Edge of the object `from`.
   [[nodiscard]] std::string name(snapshot::ObjectIndex from, std::uint32_t word);
 
   // The number of a name that is the same for all elements of an array, "[*].key", and for all
   // words of an untyped block that is too large for a structure, "+*".
   [[nodiscard]] std::uint32_t kind(snapshot::ObjectIndex from, std::uint32_t word);
   [[nodiscard]] const std::string& kind_name(std::uint32_t kind) const { return kinds_[kind]; }
-  // The number of a name that may be of no edge.
+  // The number of a name, even if no edge has it.
   [[nodiscard]] std::uint32_t kind_of_name(std::string name);
 
  private:

@@ -20,7 +20,7 @@ struct Exclusion {
 // Parses "WeakRef(*):@target". The type's name may contain colons; the field's name may not.
 Result<Exclusion> parse_exclusion(const std::string& text);
 
-// The edges of a snapshot without the excluded ones. A copy if any edge is excluded.
+// The edges of a snapshot without the excluded ones. Copies the edges if any of them is excluded.
 class RemainingEdges {
  public:
   RemainingEdges(const snapshot::Snapshot& snapshot,
@@ -30,7 +30,7 @@ class RemainingEdges {
   // The result borrows the snapshot, `roots` and this object.
   [[nodiscard]] analyze::Graph graph(const std::vector<snapshot::ObjectIndex>& roots) const;
   [[nodiscard]] std::uint64_t excluded() const { return excluded_; }
-  // The exclusions that no edge matched, as the user wrote them.
+  // The exclusions that match no edge, as the user wrote them.
   [[nodiscard]] const std::vector<std::string>& unused() const { return unused_; }
 
  private:

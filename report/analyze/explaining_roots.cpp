@@ -8,7 +8,7 @@ namespace {
 
 using snapshot::Snapshot;
 
-// The objects that roots reach, as roots are added.
+// The objects that the roots added so far reach.
 class Reached {
  public:
   explicit Reached(const Snapshot& snapshot)
@@ -19,8 +19,8 @@ class Reached {
   void add(ObjectIndex start) {
     reach(start);
     if (graph_.first_edge.empty()) open_.clear();
-    // Objects are scattered in memory: each waits in a short queue until what is needed of it has
-    // arrived, first the place of its edges, then the edges.
+    // Objects are scattered in memory. Each waits in a short queue while its data are fetched:
+    // first the place of its edges, then the edges.
     while (!open_.empty() || head_ != tail_) {
       if (!open_.empty()) {
         __builtin_prefetch(&graph_.first_edge[open_.back()]);
@@ -49,7 +49,7 @@ class Reached {
   std::vector<bool> is_reached_;
   std::vector<ObjectIndex> open_;
   std::array<ObjectIndex, kQueue> queue_{};
-  std::size_t head_ = 0;  // the next free place of the queue; tail_ is the oldest object
+  std::size_t head_ = 0;  // the queue's next free place; tail_ is that of the oldest object
   std::size_t tail_ = 0;
 };
 
@@ -63,7 +63,7 @@ std::array<std::vector<std::uint32_t>, kRootQualities> by_quality(const Snapshot
   return roots;
 }
 
-// Counts only if no better root references the same.
+// Whether a root of this quality counts only if no better root reaches the same object.
 bool is_weak(std::size_t quality) {
   return quality >= static_cast<std::size_t>(RootQuality::Collector);
 }
@@ -85,8 +85,8 @@ ExplainingRoots explaining_roots(const Snapshot& snapshot) {
   for (std::size_t quality = 0; quality < kRootQualities; ++quality) {
     const std::vector<std::uint32_t>& roots = all[quality];
     for (const std::uint32_t root : roots) {
-      // Among themselves they are equal: all stay that reference something the better ones do not
-      // reach.
+      // Roots of one quality are equal: all of them stay that reference an object which no better
+      // root reaches.
       if (is_weak(quality) && reached.has(snapshot.roots[root].to)) continue;
       explaining.numbers.push_back(root);
     }

@@ -20,7 +20,7 @@ std::vector<bool> fiber_objects(const snapshot::Snapshot& snapshot) {
 }
 
 const snapshot::Fiber* fiber_at(const snapshot::Snapshot& snapshot, ObjectIndex object) {
-  // A path through a list of a million links asks for each of them.
+  // The type is checked first, because a path through a million links asks for each of them.
   const snapshot::Object& asked = snapshot.objects[object];
   if (snapshot.types[asked.type].name != "Fiber") return nullptr;
   const std::uint64_t address = asked.address;

@@ -13,7 +13,7 @@ using snapshot::ObjectIndex;
 
 inline constexpr ObjectIndex kNone = 0xffffffff;
 
-// The objects as numbers, their edges, and the roots. Borrows all of it.
+// The objects as numbers, their edges, and the roots. Borrows all of them.
 struct Graph {
   std::span<const std::uint64_t> first_edge;  // by object, plus one entry for the end
   std::span<const snapshot::Edge> edges;

@@ -24,12 +24,14 @@ using snapshot::TypeIndex;
 
 constexpr std::size_t kMostFound = 3;
 constexpr std::size_t kMostOthers = 3;
-constexpr std::size_t kMostPaths = 3;     // besides the main one
-constexpr std::uint64_t kShare = 10;      // a tenth of the new bytes, or it is not reported
-constexpr std::uint64_t kFew = 10;        // so few new containers …
-constexpr std::uint64_t kManyInOne = 10;  // … each of so many new objects give way to these
+constexpr std::size_t kMostPaths = 3;  // besides the main one
+constexpr std::uint64_t kShare = 10;   // a tenth of the new bytes, or it is not reported
+// Fewer than kFew new containers give way to their contents, if there are at least kManyInOne new
+// objects for each container.
+constexpr std::uint64_t kFew = 10;
+constexpr std::uint64_t kManyInOne = 10;
 
-// Finds the objects of an earlier snapshot again; addresses must rise from call to call.
+// Finds objects in an earlier snapshot; the addresses must ascend from call to call.
 class Earlier {
  public:
   explicit Earlier(const Snapshot& snapshot) : snapshot_(snapshot) {}
@@ -79,7 +81,7 @@ class HolderFinder {
   }
 
  private:
-  // The new objects of a row, and the bytes that they retain and no earlier answer does.
+  // The new objects of a row, and the bytes that they retain and that are not reported yet.
   struct Share {
     std::uint64_t objects = 0;
     std::uint64_t retained = 0;
@@ -163,7 +165,7 @@ class HolderFinder {
     holder.objects = objects.size();
     holder.type = name_of_row(objects.front());
     auto groups = merged.group(objects);
-    // Without a path there is nothing to report, and the row must not come again.
+    // Without a path, there is nothing to report, but the row still has to be removed below.
     if (!groups.empty()) {
       const MergedPaths::Group& main = groups.front();
       holder.through = main.objects.size();
@@ -228,7 +230,7 @@ class HolderFinder {
   const Difference& difference_;
   const std::vector<bool>& known_new_;    // by object; empty: none
   std::vector<TypeIndex> rows_of_types_;  // none() for those without a row
-  std::vector<TypeIndex> groups_;         // by object: the row of which it is new, else none()
+  std::vector<TypeIndex> groups_;         // by object: the row, if the object is new; else none()
   std::vector<std::uint64_t> new_bytes_;  // by object; 0: not new, or reported already
   GrowthHolders result_;
 };

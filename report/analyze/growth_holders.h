@@ -14,12 +14,12 @@
 // hold these objects.
 //
 // An object is new if it was not in the first snapshot and, with three snapshots, was in the
-// second. If objects cannot be matched because the snapshots are of two processes, all objects of a
-// type count as new if there are more of them now. Only types that have more objects than before
-// count: a container that moved its buffer is not a leak, but its additional contents are.
+// second. If the snapshots are of two processes, objects cannot be matched, and all objects of a
+// type count as new if the type has more objects now. A type without more objects than before does
+// not count: a container that moved its buffer is not a leak, but its additional contents are.
 namespace heapattach::analyze {
 
-// New objects of one type that others retain.
+// New objects of one type that other new objects retain.
 struct RetainedNew {
   std::string type;
   std::uint64_t objects = 0;
@@ -28,16 +28,16 @@ struct RetainedNew {
 
 struct GrowthHolder {
   std::string type;                  // a row of the difference
-  std::uint64_t objects = 0;         // new ones
-  std::uint64_t retained_bytes = 0;  // new bytes that they retain, their own included
-  std::vector<RetainedNew> others;   // among those bytes, by type, the largest first
-  std::uint64_t through = 0;         // of the objects: held by the path below, or a similar one
-  std::string summary;               // "global CACHE → @h → [*].value"
-  std::uint32_t root = 0;            // in Snapshot::roots, where the path begins
-  RootPath root_path;                // to the nearest of them
-  std::vector<OtherPath> other_paths = {};          // those that hold most of the rest
-  std::uint64_t left_out = 0;                       // of the objects: held by none of these paths
-  std::vector<snapshot::ObjectIndex> members = {};  // whose bytes are those that it retains
+  std::uint64_t objects = 0;         // the number of new objects
+  std::uint64_t retained_bytes = 0;  // new bytes that these objects retain, their own included
+  std::vector<RetainedNew> others;   // the types of those bytes, the largest first
+  std::uint64_t through = 0;  // how many of the objects the path below, or one like it, holds
+  std::string summary;        // "global CACHE → @h → [*].value"
+  std::uint32_t root = 0;     // in Snapshot::roots, where the path begins
+  RootPath root_path;         // to the nearest of the objects
+  std::vector<OtherPath> other_paths = {};          // the paths that hold most of the other objects
+  std::uint64_t left_out = 0;                       // the objects that none of these paths holds
+  std::vector<snapshot::ObjectIndex> members = {};  // the objects that make up `retained_bytes`
 };
 
 struct GrowthHolders {

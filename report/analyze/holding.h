@@ -9,12 +9,12 @@
 
 namespace heapattach::analyze {
 
-// The dominators and related data, computed once for all reports. Indexed by object, except the
-// roots.
+// The dominators and related data, computed once for all reports. All but the roots are indexed by
+// object.
 struct Holding {
   // Fills only the data about objects; the caller adds the data about edges.
   Holding(const snapshot::Snapshot& snapshot, RootOrder root_order);
-  // Fills all of it. The snapshot must have its edges.
+  // Fills all members. The snapshot must have its edges.
   explicit Holding(const snapshot::Snapshot& snapshot);
 
   RootOrder roots;
