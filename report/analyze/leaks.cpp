@@ -21,7 +21,7 @@ using snapshot::TypeIndex;
 
 constexpr ObjectIndex kNone = ~ObjectIndex{0};
 
-// Whether an object is leaked in an earlier snapshot, too.
+// Whether the object is leaked in an earlier snapshot, too.
 bool is_leaked_in(const Snapshot& earlier, const Object& object, std::uint64_t bytes) {
   const auto& objects = earlier.objects;
   const auto found =
@@ -82,9 +82,9 @@ class LeakSearch {
     }
   }
 
-  // The remaining objects are in cycles, or are reached from one. In the reverse of the order in
-  // which a depth-first search leaves objects, the first remaining object is always in a cycle that
-  // no object outside references.
+  // The remaining objects are in cycles, or are reached from one. They are taken in the reverse of
+  // the order in which a depth-first search leaves them: the first one that is left is then always
+  // in a cycle that no remaining object outside references.
   void take_cycles() {
     std::vector<ObjectIndex> left_in_order;
     std::vector<bool> is_seen(is_left_.size());
@@ -97,7 +97,7 @@ class LeakSearch {
   }
 
   void search(ObjectIndex start, std::vector<bool>& is_seen, std::vector<ObjectIndex>& left) const {
-    std::vector<std::pair<ObjectIndex, std::size_t>> path{{start, 0}};  // with the next edge
+    std::vector<std::pair<ObjectIndex, std::size_t>> path{{start, 0}};  // each with its next edge
     is_seen[start] = true;
     while (!path.empty()) {
       auto& [object, next] = path.back();
@@ -117,7 +117,7 @@ class LeakSearch {
     }
   }
 
-  // Counts a root, and everything that it leads to and no earlier one did.
+  // Counts a root, and everything that it reaches and that no earlier root has reached.
   void take(ObjectIndex root, bool is_cycle) {
     const TypeIndex type = snapshot_.objects[root].type;
     const bool is_ignored = is_ignored_[type];

@@ -6,11 +6,11 @@
 
 #include "report/model/model.h"
 
-// Leaks: objects in use that nothing leads to from a root. Something that leaked usually takes more
-// with it: a list its entries, an entry its texts. So leaks are grouped by their roots: leaked
-// objects that no other leaked object references, or cycles of objects that none outside the cycle
-// references. Each leaked object counts towards one root, so that the numbers add up. All of it is
-// linear.
+// Leaks are objects in use that no root reaches. A leaked object usually keeps others: a list keeps
+// its entries, an entry its texts. So leaks are grouped by their roots: a leaked object that no
+// other leaked object references, or a cycle of objects that no object outside the cycle
+// references. Each leaked object counts towards one root, so that the numbers add up. The search
+// takes linear time.
 namespace heapattach::analyze {
 
 // The leaks whose roots have one type.
@@ -18,8 +18,8 @@ struct LeakRow {
   snapshot::TypeIndex type = 0;       // of the roots
   bool is_cycle = false;              // the roots are in cycles
   std::uint64_t leaks = 0;            // roots
-  std::uint64_t objects = 0;          // the roots, and everything that only they lead to
-  std::uint64_t bytes = 0;            // of these
+  std::uint64_t objects = 0;          // the roots, and the objects that count towards them
+  std::uint64_t bytes = 0;            // of all these objects
   snapshot::ObjectIndex example = 0;  // the first of the roots
 };
 
@@ -38,33 +38,32 @@ struct LeakedObject {
 
 struct Leaks {
   std::vector<LeakRow> rows;          // the most bytes first
-  std::vector<LeakedType> types;      // the same
-  std::vector<LeakedObject> members;  // what the rows count, if it was asked for
+  std::vector<LeakedType> types;      // the most bytes first
+  std::vector<LeakedObject> members;  // the objects that the rows count, if requested
   std::uint64_t leaks = 0;
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
   std::uint64_t allocated = 0;        // objects that can leak, leaked or not
-  std::uint64_t ignored_objects = 0;  // left out of all of these
+  std::uint64_t ignored_objects = 0;  // leaked, but not in the numbers above
   std::uint64_t ignored_bytes = 0;
-  std::uint64_t unconfirmed_objects = 0;  // out of reach, but not in the earlier snapshot
+  std::uint64_t unconfirmed_objects = 0;  // unreachable now, but not leaked in the earlier snapshot
 };
 
 struct LeakOptions {
-  // Globs: leaks whose root has such a type are left out, with everything that they take along.
+  // Globs for types: a leak whose root has such a type is left out, with all its objects.
   std::vector<std::string> ignored;
-  // If not null: only what is leaked in this earlier snapshot of the same process too, at the same
-  // address and of the same size.
+  // If not null, an object only counts if it is leaked in this earlier snapshot of the same
+  // process, too, at the same address and with the same size.
   const snapshot::Snapshot* confirmed_by = nullptr;
   bool with_members = false;
 };
 
-// Where references to malloc's allocations may be that were not searched for: "requests of
-// io_uring".
+// The places that were not searched for references to malloc's allocations: "requests of io_uring".
 [[nodiscard]] std::vector<std::string> unsearched_places(const snapshot::Snapshot& snapshot);
 
-// The snapshot must have its edges and its unreachable objects. In a heap with a collector nothing
-// leaks, because the collector frees it. An allocation that only such garbage references is the
-// root of a leak.
+// The snapshot must have its edges and its unreachable objects. Objects of a collector do not leak,
+// because the collector frees them. An allocation of malloc that only such garbage references is
+// the root of a leak.
 [[nodiscard]] Leaks find_leaks(const snapshot::Snapshot& snapshot, const LeakOptions& options = {});
 
 }  // namespace heapattach::analyze

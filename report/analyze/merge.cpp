@@ -10,7 +10,7 @@ namespace heapattach::analyze {
 
 namespace {
 
-// Of two middle values, the lower one, because it was measured.
+// The median; of two middle values, the lower one, because it is a measured value.
 std::uint64_t median_of(std::vector<std::uint64_t>& values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
@@ -32,8 +32,7 @@ std::optional<std::uint64_t> far_from(std::uint64_t median, std::vector<std::uin
   return std::max({kTimesUsual * median_of(values), median / 2, kLeastBytes - 1});
 }
 
-// Marks the cells that are far, and adds cells for snapshots that lack a type of which the others
-// have much.
+// Marks the cells that are far. Adds cells for snapshots that are far because they lack the type.
 void judge(const std::vector<MergedSnapshot>& snapshots, MergedRow& row) {
   std::vector<std::uint64_t> values(snapshots.size());
   std::vector<bool> has_cell(snapshots.size());

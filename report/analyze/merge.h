@@ -11,16 +11,16 @@
 
 #include "report/model/counts.h"
 
-// Puts the counts of many snapshots into one table of types and snapshots, and finds what is far
-// from the rest: the one service of a thousand whose cache grows.
+// Puts the counts of many snapshots into one table of types and snapshots, and finds numbers that
+// are far from the rest: the one service of a thousand whose cache grows.
 //
 // A number of bytes is far if its distance from the median of all snapshots is more than five times
-// the median distance, more than half of the median, and at least 64 KiB. The first makes it rare,
-// the others make it worth a look. The median and not the mean, because one number that is far
-// moves the mean. With fewer than three snapshots, none is far.
+// the median distance, more than half of the median, and at least 64 KiB. The first condition makes
+// far numbers rare, the others make them worth a look. The mean would not do, because one far
+// number moves it. With fewer than three snapshots, no number is far.
 namespace heapattach::analyze {
 
-// One of the snapshots. If it could not be read, there are only `source` and `reason`.
+// One of the snapshots. If it could not be read, only `source` and `reason` are set.
 struct MergedSnapshot {
   std::string source;  // a file, or "process 4711"
   pid_t pid = 0;
@@ -28,8 +28,8 @@ struct MergedSnapshot {
   Attributes resource;  // as in the header
   std::string host;
   std::string captured;
-  std::uint64_t objects = 0;  // that are alive
-  std::uint64_t bytes = 0;    // of these
+  std::uint64_t objects = 0;  // the number of live objects
+  std::uint64_t bytes = 0;    // of the live objects
   bool is_read = true;
   bool complete = true;
   std::string reason;  // why it is partial, or was not read
@@ -45,10 +45,10 @@ struct MergedCell {
 
 struct MergedRow {
   std::string type;
-  std::vector<MergedCell> cells;  // only of snapshots with such objects, or that are far
+  std::vector<MergedCell> cells;  // for snapshots with such objects, and for those that are far
   std::uint64_t objects = 0;      // in all snapshots together
   std::uint64_t bytes = 0;
-  std::uint64_t snapshots = 0;     // that have such objects
+  std::uint64_t snapshots = 0;     // the number of snapshots with such objects
   std::uint64_t median_bytes = 0;  // a snapshot without such objects counts as 0
   std::uint64_t most_bytes = 0;
 };
@@ -56,17 +56,17 @@ struct MergedRow {
 struct MergedTable {
   std::vector<MergedSnapshot> snapshots;  // in the order in which they were given
   std::vector<MergedRow> rows;
-  MergedRow total;  // of all types, also of the rows that were left out; its type is empty
+  MergedRow total;  // of all types, including rows that were left out; its type is empty
   std::uint64_t left_out_rows = 0;
 
   [[nodiscard]] bool is_complete() const;
 };
 
-// Takes one snapshot after the other, and keeps only their counts.
+// Takes snapshots one by one, and keeps only their counts.
 class Merge {
  public:
   void add(MergedSnapshot snapshot, const snapshot::CountTable& counts);
-  // A snapshot that could not be read.
+  // Adds a snapshot that could not be read.
   void add_unread(std::string source, std::string reason);
 
   [[nodiscard]] std::size_t read() const { return read_; }

@@ -23,7 +23,7 @@ constexpr std::size_t kShownSteps = 12;          // in a summary
 constexpr std::size_t kShownStops = 24;          // on a path
 constexpr std::size_t kMostNodes = 1U << 20;     // of all paths together
 
-// Whether the type is a node of libstdc++'s maps, sets or lists, which no reader has written.
+// Whether the type is a node of libstdc++'s maps, sets or lists, which a programmer never names.
 bool is_container_node(std::string_view type) {
   constexpr std::string_view kNodes[] = {"std::_Rb_tree_node<", "std::_List_node<",
                                          "std::__cxx11::_List_node<", "std::_Fwd_list_node<",
@@ -34,7 +34,8 @@ bool is_container_node(std::string_view type) {
 
 constexpr std::string_view kBuckets = "_M_h._M_buckets";
 
-// "byId[*]" of "byId._M_t._M_impl._M_header._M_parent"; empty if it is not from a container.
+// "byId[*]" for the edge "byId._M_t._M_impl._M_header._M_parent"; empty if the edge is not from a
+// container.
 std::string element_name(std::string_view edge) {
   for (const std::string_view inside :
        {"_M_t._M_impl.", "_M_h._M_", "_M_impl._M_node.", "_M_impl._M_head."}) {
@@ -100,8 +101,8 @@ MergedPaths::Main MergedPaths::main_root_path(const std::vector<ObjectIndex>& ob
   return {nearest, summary_of(node_of(nearest))};
 }
 
-// Climbs to the nearest object that has its node already, then descends: paths are as long as
-// lists.
+// Climbs to the nearest object that already has a node, then descends. It is not recursive, because
+// paths are as long as lists.
 MergedPaths::NodeIndex MergedPaths::node_of(ObjectIndex object) {
   std::vector<ObjectIndex> climbed;
   for (; node_of_[object] == kNoNode; object = root_paths_.before[object].object) {
@@ -126,7 +127,7 @@ MergedPaths::NodeIndex MergedPaths::root_node(std::uint32_t root, TypeIndex type
   return find_or_add({kNoNode, at->second, type, false, 0});
 }
 
-// Whichever way it is reached, a node of a list or tree is on one path.
+// All nodes of a list or tree share one path, whichever edges lead to them.
 MergedPaths::NodeIndex MergedPaths::extend_alike(NodeIndex before, std::uint32_t kind) {
   NodeIndex node = before;
   if (nodes_[before].is_between_alike) {
@@ -224,7 +225,8 @@ std::string MergedPaths::summary_of(NodeIndex node) const {
   return summary;
 }
 
-// The result of one more step, for the latest steps: neighbours in path order mostly take the same.
+// Remembers the nodes that the latest steps reached: neighbours in path order mostly take the same
+// step.
 class MergedPaths::Memo {
  public:
   struct Key {
@@ -235,7 +237,7 @@ class MergedPaths::Memo {
     bool operator==(const Key&) const = default;
   };
 
-  // The node that this step reaches, to be filled in if unknown.
+  // The node that this step reaches. The caller fills it in if it is unknown.
   NodeIndex& after(const Key& key) {
     const std::uint64_t hash =
         (std::uint64_t{key.before} << 32 | key.word) * 0x9e3779b97f4a7c15U ^

@@ -39,7 +39,7 @@ class MergedPaths {
     std::vector<snapshot::ObjectIndex> objects;  // nearest first
     std::string summary;                         // "CACHE → @h → @entries → [*].value"
   };
-  // Groups the reachable ones of `objects` by path, the largest groups first.
+  // Groups the reachable objects among `objects` by path, the largest groups first.
   [[nodiscard]] std::vector<Group> group(const std::vector<snapshot::ObjectIndex>& objects);
 
   // The nearest object of the largest group.
@@ -52,10 +52,10 @@ class MergedPaths {
 
   // One object on a merged path, or a gap in a long path.
   struct Stop {
-    std::string by;  // the kind of the edge to it; for the first, a description of the root
+    std::string by;  // the kind of the edge to the object; in the first stop, the root in words
     snapshot::TypeIndex type = 0;
     bool is_repeated = false;
-    std::uint32_t left_out = 0;  // of a gap: the number of omitted stops; 0: not a gap
+    std::uint32_t left_out = 0;  // the number of stops that a gap omits; 0: this is not a gap
   };
   // The objects of one type that share a merged path.
   struct Merged {
@@ -65,8 +65,9 @@ class MergedPaths {
     snapshot::ObjectIndex nearest = 0;
     std::vector<Stop> stops;
   };
-  // Groups all reachable objects by type and path, with at most that many paths for each type, the
-  // largest groups first. In a heap with millions of paths, only the shorter ones.
+  // Groups all reachable objects by type and path, the largest groups first, with at most
+  // `most_of_a_type` paths for each type. In a heap with millions of paths, only the shorter paths
+  // are covered.
   [[nodiscard]] std::vector<Merged> group_all(std::size_t most_of_a_type);
 
  private:
@@ -75,7 +76,7 @@ class MergedPaths {
   // node of a path represents its root and the object that the root references.
   struct Node {
     NodeIndex before = 0;
-    std::uint32_t kind = 0;  // of EdgeNames; of a root, of root_kinds_
+    std::uint32_t kind = 0;  // a kind of EdgeNames; in the first node, an index into root_kinds_
     snapshot::TypeIndex type = 0;
     bool is_repeated = false;  // the path may repeat from here any number of times
     std::uint32_t depth = 0;
@@ -101,7 +102,7 @@ class MergedPaths {
   [[nodiscard]] std::string summary_of(NodeIndex node) const;
   [[nodiscard]] std::vector<Stop> stops_to(NodeIndex node) const;
   void look_ahead(std::size_t i) const;
-  // Call it with objects in path order. kNoNode if there are too many nodes.
+  // Must be called with objects in path order. Returns kNoNode if there are too many nodes.
   NodeIndex place_next(snapshot::ObjectIndex object, Memo& memo);
   [[nodiscard]] std::vector<Merged> choose(std::vector<Merged> by_node,
                                            std::size_t most_of_a_type) const;
@@ -112,7 +113,8 @@ class MergedPaths {
   EdgeNames& names_;
   RootKinds kinds_of_roots_;
   std::vector<Node> nodes_;
-  std::unordered_map<NodeIndex, std::set<std::string>> ways_;  // of steps between nodes of one type
+  // The names of the edges between nodes of one type, by the node that represents these steps.
+  std::unordered_map<NodeIndex, std::set<std::string>> ways_;
   std::unordered_multimap<std::uint64_t, NodeIndex> by_step_;
   FlatArray<NodeIndex> node_of_;   // by object; empty: not computed yet
   FlatArray<std::uint32_t> rank_;  // by object: rank in shortest-path order

@@ -14,7 +14,7 @@ namespace heapattach::analyze {
 struct NeighbourhoodOptions {
   std::string type;          // a name or a glob, or the address of one object
   std::size_t levels = 5;    // edges back from an object; 0: unlimited
-  std::size_t objects = 10;  // of the type; 0: all
+  std::size_t objects = 10;  // the number of objects of the type; 0: all
 };
 
 struct Neighbourhood {
@@ -29,7 +29,7 @@ struct Neighbourhood {
     snapshot::ObjectIndex to = 0;
   };
   std::vector<snapshot::ObjectIndex> objects;  // the requested ones
-  std::vector<Link> links;                     // the nearest links first, each once
+  std::vector<Link> links;                     // the nearest first, without duplicates
   std::vector<Holder> roots;  // one for each shown object that is referenced by roots
 
   // The omitted parts, by the limit that omitted them.

@@ -12,7 +12,7 @@ namespace heapattach::analyze {
 struct ObjectSizes {
   snapshot::ObjectIndex object = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t transitive_bytes = 0;  // of it and everything that it references, directly or not
+  std::uint64_t transitive_bytes = 0;  // also of everything that it references, directly or not
   std::uint64_t retained_bytes =
       0;  // of it and everything that only it keeps alive; 0 if unreachable
 };

@@ -1,7 +1,7 @@
-// The paths to objects in one container part at the container, or at its buffer. That object, where
-// the paths part, stays reachable, and so do its other fields: only the edges that the paths use
-// are cut. If the paths begin at several roots (a variable of a function that many threads are in),
-// all roots that are described in the same words are left out instead.
+// The paths to objects in one container part at the container, or at its buffer. That object stays
+// reachable, and so do its other fields: only the edges that the paths use are cut. If the paths
+// begin at several roots (a variable of a function that many threads are in), all roots that are
+// described in the same words are left out instead.
 
 #include "report/analyze/other_paths.h"
 
@@ -27,7 +27,8 @@ class Parting {
       below_[object] = 1;
       is_asked[object] = true;
     }
-    // The farthest come first, so the first that all paths go through is where they part.
+    // The farthest objects come first, so the first one that all paths go through is where the
+    // paths part.
     for (auto at = root_paths.order.rbegin(); at != root_paths.order.rend(); ++at) {
       if (below_[*at] == 0) continue;
       if (at_ == kNone && below_[*at] == objects.size()) at_ = *at;
@@ -37,10 +38,11 @@ class Parting {
     while (at_ != kNone && is_asked[at_]) at_ = root_paths.before[at_].object;
   }
 
-  // kNone: at several roots, or at one that references one of the objects.
+  // The object where the paths part. kNone if they begin at several roots, or at a root that
+  // references one of the objects.
   [[nodiscard]] ObjectIndex object() const { return at_; }
 
-  // The words of that object that the paths use, and those of the same name.
+  // The words of that object that the paths use, and the words with the same names.
   [[nodiscard]] std::set<std::uint32_t> words(const Graph& graph, EdgeNames& names) const {
     std::set<std::uint32_t> kinds;
     for (const snapshot::Edge& edge : graph.from(at_)) {
@@ -60,7 +62,8 @@ class Parting {
   ObjectIndex at_ = kNone;
 };
 
-// The roots with a name, and static memory: any word on a stack may reference a node of a list.
+// The roots with a name, and static memory. Stacks are left out, because any word there may happen
+// to reference a node of a list.
 RootOrder variables_of(const RootOrder& roots) {
   RootOrder variables = roots;
   const auto last = static_cast<std::size_t>(RootQuality::Memory);
@@ -96,7 +99,7 @@ void leave_out(RootOrder& roots,
   }
   roots.numbers.resize(kept);
   roots.objects.resize(kept);
-  roots.quality_ends.clear();  // variables and memory together: the shortest path is as good
+  roots.quality_ends.clear();  // variables and memory are equal: the shortest path wins
 }
 
 }  // namespace

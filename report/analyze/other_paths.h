@@ -11,12 +11,12 @@
 
 namespace heapattach::analyze {
 
-// Finds other paths to objects that share a merged path: ignores the references from the container
-// that all their paths go through, and searches for them again from the variables of the program.
-// Borrows everything.
+// Finds other paths to objects that share a merged path. Ignores the references from the container
+// that all their paths go through, and searches for the objects again, from the program's
+// variables. Borrows everything.
 class OtherPaths {
  public:
-  // `graph` has the edges; `roots` and `root_paths` are of the same snapshot.
+  // `graph`, `roots` and `root_paths` belong to `snapshot`.
   OtherPaths(const snapshot::Snapshot& snapshot,
              const Graph& graph,
              const RootOrder& roots,
@@ -24,7 +24,7 @@ class OtherPaths {
              EdgeNames& names)
       : snapshot_(snapshot), graph_(graph), roots_(roots), root_paths_(root_paths), names_(names) {}
 
-  // The paths that then hold most of the objects, if that is a tenth or more.
+  // The other paths that hold most of the objects. Each holds at least a tenth of them.
   [[nodiscard]] std::vector<OtherPath> to(const std::vector<ObjectIndex>& objects) const;
 
  private:

@@ -7,7 +7,7 @@ namespace heapattach::analyze {
 
 namespace {
 
-// Descends the dominator tree with a count of the groups on the way.
+// Descends the dominator tree and counts the objects of each group on the path from the top.
 class Descent {
  public:
   Descent(const Dominators& dominators,
@@ -55,9 +55,9 @@ class Descent {
 
   const Dominators& dominators_;
   std::span<const snapshot::TypeIndex> groups_;
-  FlatArray<ObjectIndex> first_;      // of the objects that each dominates directly
-  FlatArray<ObjectIndex> next_;       // with the same dominator
-  std::vector<std::uint32_t> above_;  // by group: its objects between here and the top
+  FlatArray<ObjectIndex> first_;      // the first object that each object dominates directly
+  FlatArray<ObjectIndex> next_;       // the next object with the same dominator
+  std::vector<std::uint32_t> above_;  // by group: the objects on the path from the top
   std::vector<bool> is_outermost_;
 };
 

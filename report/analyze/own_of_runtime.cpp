@@ -44,7 +44,7 @@ bool is_of_interpreter(const snapshot::Root& root) {
 OwnOfRuntime::OwnOfRuntime(const Snapshot& snapshot, EdgeNames& names)
     : snapshot_(snapshot), names_(names) {
   if (snapshot.header.runtime != "ruby" || snapshot.first_edge.empty()) return;
-  // Object is the class that has itself as the constant Object.
+  // Ruby's Object is the class whose constant Object is the class itself.
   for (ObjectIndex object = 0; object < snapshot.objects.size() && !top_; ++object) {
     if (!is_module(object)) continue;
     for (const snapshot::Edge& edge : snapshot.edges_of(object)) {
@@ -56,7 +56,8 @@ OwnOfRuntime::OwnOfRuntime(const Snapshot& snapshot, EdgeNames& names)
   name_modules_in(*top_, true);
 }
 
-// Depth first, without recursion: a module may be a constant of a module of its own.
+// Notes for each module whether it is the runtime's own. Does not recurse, because modules may be
+// nested deeply or in a cycle.
 void OwnOfRuntime::name_modules_in(ObjectIndex module, bool is_own) {
   std::vector<std::pair<ObjectIndex, bool>> left{{module, is_own}};
   while (!left.empty()) {
@@ -98,14 +99,15 @@ bool OwnOfRuntime::has_only_own(const snapshot::Root& root, const RootPath& path
   return is_within_module || are_internal;
 }
 
-// Whether it is no module, or one of the runtime's own. Object contains everything.
+// Whether the object is not a module, or is one of the runtime's own. Object counts as such,
+// because it contains everything.
 bool OwnOfRuntime::may_be_own_module(ObjectIndex object) const {
   if (!is_module(object) || object == *top_) return true;
   const auto known = is_own_.find(object);
   return known != is_own_.end() && known->second;
 }
 
-// Whether a reference of Object's is a constant that the program has set.
+// Whether a reference from Ruby's Object is a constant that the program has set.
 bool OwnOfRuntime::is_constant_of_program(std::uint32_t reference) const {
   const std::string name = names_.name(*top_, reference);
   return is_constant(name) && !is_of_ruby(name);

@@ -9,20 +9,20 @@
 
 namespace heapattach::analyze {
 
-// Tells objects that a runtime keeps for itself, in every program, from the program's own. Ruby
-// keeps the names of all Symbols and the list of installed gems: half of a small program, and no
-// leak. Borrows both.
+// Distinguishes objects that a runtime keeps for itself in every program from the program's own.
+// Ruby keeps the names of all Symbols and the list of installed gems: half of a small program's
+// heap, and not a leak. Borrows the snapshot and the names.
 class OwnOfRuntime {
  public:
   OwnOfRuntime(const snapshot::Snapshot& snapshot, EdgeNames& names);
 
-  // Whether the path to an object leads only through the runtime's own: none of its objects is of a
+  // Whether the path to an object leads only through the runtime's own objects: none of them has a
   // class of the program's, or belongs to a module or a constant of the program's. A path that
-  // shows neither is the program's.
+  // shows no owner counts as the program's.
   [[nodiscard]] bool has_only_own(const snapshot::Root& root, const RootPath& path) const;
   [[nodiscard]] bool is_own_type(snapshot::TypeIndex type) const;
-  // The most that a runtime keeps for itself in a heap with so many live bytes. A leak may be in a
-  // library of its own, too.
+  // The most bytes that a runtime keeps for itself in a heap with `live_bytes`. More may be a leak
+  // in one of its libraries.
   [[nodiscard]] static std::uint64_t most_bytes(std::uint64_t live_bytes);
 
  private:

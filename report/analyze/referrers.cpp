@@ -8,7 +8,7 @@ Referrers::Referrers(const Graph& graph) {
   std::uint64_t end = 0;
   for (std::uint64_t& first : first_) first = end += first;
   referrers_.resize(end);
-  // Backwards, so that each range begins at its first entry at the end.
+  // Goes backwards and counts down, so that first_ ends up at the beginning of each range.
   for (ObjectIndex from = graph.size(); from-- > 0;) {
     const auto edges = graph.from(from);
     for (auto edge = edges.rbegin(); edge != edges.rend(); ++edge) {

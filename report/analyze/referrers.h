@@ -14,7 +14,7 @@ struct Referrer {
   std::uint32_t word = 0;  // Edge::offset_words
 };
 
-// All edges, reversed. Owns its data, eight bytes per edge and object.
+// All edges, reversed. Owns its data: eight bytes for each edge and each object.
 class Referrers {
  public:
   explicit Referrers(const Graph& graph);

@@ -1,8 +1,8 @@
-// The dominators of one object are on all paths to it, so they are on the path that we know. The
-// search starts at the roots and does not go beyond the objects of the path. Then it continues from
-// each of these, in order. If all objects seen so far reference no later object of the path than
-// the next, then all paths go through the next, and the objects seen so far are those that would
-// stay alive without it.
+// The dominators of one object are on all paths to it, so they are on the known path. The search
+// starts at the roots and does not go beyond the objects of the path. Then it continues from each
+// of these, in order. If no object seen so far references an object of the path beyond the next
+// one, then all paths go through the next one, and the objects seen so far would stay alive without
+// it.
 
 #include "report/analyze/retention.h"
 
@@ -26,8 +26,8 @@ class SearchAlong {
     for (std::uint32_t i = 0; i < path_.size(); ++i) places_[path_[i]] = i;
   }
 
-  // The dominators among the path's objects. The last object of the path is always one, unless the
-  // path does not begin at a root: then it is unreachable.
+  // The dominators among the path's objects. The last object of the path is always one of them,
+  // unless the path does not begin at a root: then the object is unreachable.
   std::vector<Dominator> run() && {
     for (const ObjectIndex root : graph_.roots) reach(root);
     follow_edges();
@@ -42,7 +42,7 @@ class SearchAlong {
   }
 
  private:
-  // Used instead of a place on the path:
+  // Values of places_ for objects that are not on the rest of the path.
   static constexpr std::uint32_t kUnseen = 0xffffffff;
   static constexpr std::uint32_t kSeen = 0xfffffffe;
 
@@ -73,11 +73,11 @@ class SearchAlong {
   const Graph& graph_;
   std::vector<ObjectIndex> path_;
   std::span<const std::uint64_t> bytes_;
-  FlatArray<std::uint32_t> places_;  // by object: on the path
-  FlatArray<ObjectIndex> found_;     // seen, in the order of the search
-  std::size_t next_ = 0;             // in found_
+  FlatArray<std::uint32_t> places_;  // by object: its place on the path, or kUnseen or kSeen
+  FlatArray<ObjectIndex> found_;     // the objects seen, in the order of the search
+  std::size_t next_ = 0;             // the first object of found_ whose edges were not followed
   std::uint64_t seen_bytes_ = 0;
-  std::uint32_t reached_ = 0;  // how many of the path, up to the last that something led to
+  std::uint32_t reached_ = 0;  // the length of the path up to its last object that was reached
 };
 
 }  // namespace
@@ -123,7 +123,7 @@ std::uint64_t Retentions::bytes_of(const std::vector<ObjectIndex>& objects) cons
   return sum;
 }
 
-// Objects that dominate all of the reachable `objects`, and are not among them.
+// The objects that dominate all of `objects`, which are reachable, and that are not among them.
 std::vector<Dominator> Retentions::dominators_of(const std::vector<ObjectIndex>& objects) const {
   std::vector<std::uint32_t> below(retained_.size());
   for (const ObjectIndex object : objects) ++below[object];
@@ -132,7 +132,8 @@ std::vector<Dominator> Retentions::dominators_of(const std::vector<ObjectIndex>&
     const ObjectIndex by = dominators_.of[*at];
     if (by == kNone) continue;
     below[by] += below[*at];
-    // The deepest come first: an object comes after what it dominates.
+    // The deepest objects come first: in this direction, an object comes after all that it
+    // dominates.
     if (closest == kNone && below[by] == objects.size()) closest = by;
   }
   // If one of the objects dominates all the others, its own dominator comes next.

@@ -12,7 +12,7 @@
 // Computes the objects and bytes that an object retains, and the objects that retain it.
 namespace heapattach::analyze {
 
-// An object that all paths to others go through, and what it retains.
+// An object that all paths to some other objects go through, and the bytes that it retains.
 struct Dominator {
   ObjectIndex object = 0;
   std::uint64_t retained_bytes = 0;
@@ -21,17 +21,17 @@ struct Dominator {
 };
 
 struct Retention {
-  std::uint64_t bytes = 0;            // what the objects retain; 0 if they are unreachable
-  std::vector<Dominator> dominators;  // of all of them, outermost first
+  std::uint64_t bytes = 0;            // that the objects retain; 0 if they are unreachable
+  std::vector<Dominator> dominators;  // the dominators of all the objects, outermost first
 };
 
-// The retention of one object, by a single search from the roots, without the dominators of all
-// others. `path` is a path to the object from a root of `graph` that visits no object twice; empty:
-// it is unreachable.
+// The retention of one object, by a single search from the roots, which does not find the
+// dominators of all other objects. `path` is a path to the object from a root of `graph` that
+// visits no object twice. Empty: the object is unreachable.
 [[nodiscard]] Retention retention_of(const Graph& graph,
                                      const RootPath& path,
                                      std::span<const std::uint64_t> bytes);
-// Only the retained bytes, without the dominators.
+// The bytes that an object retains, without its dominators.
 [[nodiscard]] std::uint64_t retained_by(const Graph& graph,
                                         ObjectIndex object,
                                         std::span<const std::uint64_t> bytes);
@@ -42,8 +42,7 @@ class Retentions {
   Retentions(const Graph& graph, std::span<const std::uint64_t> bytes);
 
   [[nodiscard]] Retention of(const std::vector<ObjectIndex>& objects) const;
-  // The bytes that the objects retain together. An object that another one of them retains is not
-  // counted again.
+  // The bytes that the objects retain together. An object that another one retains counts once.
   [[nodiscard]] std::uint64_t bytes_of(const std::vector<ObjectIndex>& objects) const;
 
  private:
