@@ -58,7 +58,8 @@ class BackwardSearch {
   [[nodiscard]] FlatArray<Step> take_steps() { return std::move(after_); }
 
  private:
-  // Goes back until only edges to what is entered `later` are left.
+  // Goes back over all edges but those to objects that are entered last. Adds these objects to
+  // `later`.
   void add_reached_roots(std::vector<ObjectIndex>& later) {
     std::vector<std::vector<std::uint32_t>> found(order_.quality_ends.size() + 1);
     while (!level_.empty()) {
@@ -126,7 +127,7 @@ class ForwardSearch {
   }
 
  private:
-  // Adds the roots up to the end of a quality, and what they reach.
+  // Adds the roots of one quality, up to its end, and everything that they reach.
   void add_roots(std::size_t end) {
     for (; next_root_ < end; ++next_root_) {
       reach(graph_.roots[next_root_], {kNone, static_cast<std::uint32_t>(next_root_)});

@@ -9,8 +9,8 @@
 #include "report/analyze/graph.h"
 #include "report/analyze/referrers.h"
 
-// Paths from roots: those from the best roots first, and among these the shortest. A path is listed
-// from the root on.
+// Paths from roots. A path from a better root is preferred, then a shorter one. A path is listed
+// beginning at its root.
 namespace heapattach::analyze {
 
 // The order of paths.
@@ -18,9 +18,10 @@ struct PathOrder {
   // Divides the roots of a graph into groups, the best first: the end of each group. Empty: all are
   // one group.
   std::span<const std::size_t> quality_ends = {};
-  // By object: edges to it are used only where nothing else reaches. Null: there are none such.
+  // By object: if true, edges to the object are used only to reach what no other edge reaches.
+  // Null: false for all objects.
   const std::vector<bool>* entered_last = nullptr;
-  // Edges of these words of this object are not used.
+  // Edges from these words of this object are not used.
   ObjectIndex cut_object = kNone;
   const std::set<std::uint32_t>* cut_words = nullptr;  // null only if there is no such object
 
@@ -41,8 +42,8 @@ struct Step {
 };
 using RootPath = std::vector<Step>;
 
-// For each object, a shortest path from the best roots that reach it. Of several, the one from the
-// earlier root, then the one through the object that was reached earlier.
+// For each object, a shortest path from the best roots that reach it. Among several, the path from
+// the earlier root is preferred, then the path through the object that was reached earlier.
 struct ShortestPaths {
   FlatArray<Step> before;        // by object: the step before it; kNone: from a root
   FlatArray<ObjectIndex> order;  // the reachable objects, nearest to the best roots first
@@ -53,7 +54,7 @@ struct ShortestPaths {
   [[nodiscard]] RootPath to(ObjectIndex object) const;
 };
 
-// Only this function may cut edges.
+// The only search that respects PathOrder's cut edges.
 [[nodiscard]] ShortestPaths shortest_root_paths(const Graph& graph, const PathOrder& order = {});
 
 // The shortest path to one object from each root that reaches it. No path visits the object twice.
@@ -64,8 +65,7 @@ class PathsToObject {
                 ObjectIndex target,
                 const PathOrder& order = {});
 
-  // The numbers of these roots in the graph: the best first, among these the nearest, and among
-  // equally near ones the earlier.
+  // The numbers of these roots in the graph: the best first, then the nearest, then the earliest.
   [[nodiscard]] const std::vector<std::uint32_t>& roots() const { return roots_; }
   [[nodiscard]] RootPath from(std::uint32_t root) const;
   [[nodiscard]] ObjectIndex target() const { return target_; }
@@ -73,7 +73,7 @@ class PathsToObject {
  private:
   std::span<const ObjectIndex> held_;  // by root
   ObjectIndex target_;
-  FlatArray<Step> after_;  // by object: the next on its path to the target; kNone: not seen
+  FlatArray<Step> after_;  // by object: the next step of its path to the target; kNone: not seen
   std::vector<std::uint32_t> roots_;
 };
 

@@ -24,7 +24,8 @@ bool is_loader_module(std::string_view module) {
          module.starts_with("ld-2.") || module.starts_with("ld.so");
 }
 
-// Whether threads begin in this function of the C library, which may be linked into the program.
+// Whether threads begin in this function of the C library. The library may be linked into the
+// program.
 bool starts_threads(std::string_view function) {
   constexpr std::string_view kNames[] = {"clone",        "clone3", "__clone",  "__clone3",
                                          "start_thread", "_start", "__clone2", "thread_start"};
@@ -32,8 +33,8 @@ bool starts_threads(std::string_view function) {
          function.starts_with("__libc_start");
 }
 
-// "Fiber" of "Fiber#run", "Channel" of "Channel(Int32)#receive", "Crystal::System" of
-// "Crystal::System::sleep"; empty for a function without a class.
+// The class of a function: "Fiber" of "Fiber#run", "Channel" of "Channel(Int32)#receive",
+// "Crystal::System" of "Crystal::System::sleep"; empty for a function without a class.
 std::string_view class_of(std::string_view function) {
   function = function.substr(0, function.find_first_of("(<#."));
   const std::size_t colons = function.rfind("::");
@@ -44,7 +45,8 @@ std::string_view class_of(std::string_view function) {
   return colons == std::string_view::npos ? std::string_view{} : function.substr(0, colons);
 }
 
-// Every program has this file of Crystal's library, and the main fiber is in it.
+// The directory of Crystal's library, from the file main.cr: the main fiber of every program is in
+// it.
 std::string_view find_crystal_library(const snapshot::Snapshot& snapshot) {
   constexpr std::string_view kMain = "/crystal/main.cr";
   for (const snapshot::Place& place : snapshot.places) {
@@ -129,7 +131,7 @@ bool RootQualities::passes_fiber(const Root& root, const snapshot::Frame& frame)
   const bool is_on_thread =
       fiber.thread && root.thread && snapshot_.threads[*fiber.thread].tid == *root.thread;
   if (root.fiber != fiber.address && !is_on_thread) return true;
-  // Its own: named by the first frame, Fiber#run.
+  // On the fiber's own stack, a variable of Fiber#run, the first frame, does not only pass it on.
   return !root.variable.empty() && class_of(snapshot_.places[frame.place].at.function) != "Fiber";
 }
 
@@ -164,7 +166,7 @@ RootQualities::FrameOf RootQualities::see(const snapshot::Place& place) const {
   return !name.empty() && is_library ? FrameOf::Runtime : FrameOf::Program;
 }
 
-// A thread of the runtime has no code of the program on its stack.
+// Whether the stack belongs to a thread of the runtime: it has no code of the program.
 bool RootQualities::is_idle(const snapshot::Stack& stack) {
   std::uint8_t& known = idle_[static_cast<std::size_t>(&stack - snapshot_.stacks.data())];
   if (known == 0) {

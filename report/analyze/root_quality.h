@@ -20,7 +20,7 @@ class RootQualities {
   explicit RootQualities(const snapshot::Snapshot& snapshot);
 
   [[nodiscard]] RootQuality of(const snapshot::Root& root);
-  // The stack of the root; null if it is not on one, or its frames are unknown.
+  // The stack that contains the root; null if no stack does, or if the stack's frames are unknown.
   [[nodiscard]] const snapshot::Stack* stack_of(const snapshot::Root& root) const;
 
  private:
@@ -28,17 +28,17 @@ class RootQualities {
 
   [[nodiscard]] RootQuality on_stack(const snapshot::Root& root);
   [[nodiscard]] RootQuality in_frame(const snapshot::Root& root, const snapshot::Stack& stack);
-  // The fiber is only passing: the runtime resumes it, or queues it.
+  // Whether the root is a fiber that the frame only passes on: the runtime resumes or queues it.
   [[nodiscard]] bool passes_fiber(const snapshot::Root& root, const snapshot::Frame& frame) const;
-  // Whether the frame is of C++'s library, whose templates are compiled into the program.
+  // Whether the frame belongs to C++'s library, whose templates are compiled into the program.
   [[nodiscard]] bool is_of_library(const snapshot::Root& root, const snapshot::Frame& frame) const;
   [[nodiscard]] FrameOf owner_of(const snapshot::Frame& frame);
   [[nodiscard]] FrameOf see(const snapshot::Place& place) const;
   [[nodiscard]] bool is_idle(const snapshot::Stack& stack);
 
   const snapshot::Snapshot& snapshot_;
-  std::unordered_map<pid_t, std::uint32_t> threads_;         // their stacks
-  std::unordered_map<std::uint64_t, std::uint32_t> fibers_;  // as well
+  std::unordered_map<pid_t, std::uint32_t> threads_;         // the stacks of threads, by tid
+  std::unordered_map<std::uint64_t, std::uint32_t> fibers_;  // the stacks of fibers, by address
   std::unordered_map<std::uint64_t, const snapshot::Fiber*> known_fibers_;
   std::string_view crystal_library_;  // its directory with the slash; empty: unknown
   std::vector<FrameOf> owners_;       // by place

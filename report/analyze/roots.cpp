@@ -22,7 +22,7 @@ using snapshot::Root;
 using snapshot::RootWord;
 using snapshot::Snapshot;
 
-// Among roots of one quality.
+// The rank of a root among those of its quality; the smallest is the best.
 int rank_of(const Root& root) {
   const snapshot::RootKindRow& kind = snapshot::root_kind(root.kind);
   const bool is_local = kind.word != RootWord::InVariable && !root.variable.empty();
@@ -43,7 +43,7 @@ const snapshot::Fiber* fiber_of(const Snapshot& snapshot, const Root& root) {
   return found == snapshot.fibers.end() ? nullptr : &*found;
 }
 
-// The numbers come from a file, which is not trusted.
+// The root's frame on the stack. Its numbers are checked, because they may come from a file.
 std::optional<RootFrame> frame_on(const Snapshot& snapshot,
                                   const snapshot::Stack* stack,
                                   const Root& root) {
@@ -91,7 +91,7 @@ std::string frame_in_words(const RootFrame& frame) {
   return text;
 }
 
-// The program's own fiber that the thread of the root runs; null for its main one, which is what a
+// The fiber of the program that the root's thread runs; null if that is a main fiber, which a
 // reader expects there.
 const snapshot::Fiber* fiber_on_thread(const Snapshot& snapshot, const Root& root) {
   const auto found = std::find_if(

@@ -18,14 +18,13 @@
 // Orders the roots of a snapshot and describes them in words.
 namespace heapattach::analyze {
 
-// The roots that explain something, the best explanations first: ordered by quality and, within one
-// quality, named locals, then globals, then words on stacks, then registers, whose contents are
-// temporary.
+// The explaining roots of a snapshot, the best first. Within one quality, named locals come first,
+// then globals, then words on stacks, then registers, whose contents are temporary.
 struct RootOrder {
   explicit RootOrder(const snapshot::Snapshot& snapshot);
 
   // The roots that match `name`: a variable (see find_root_name()), the description of a root as
-  // reports show it, or a glob. Malformed, with some similar names, if there are none.
+  // reports show it, or a glob. Malformed, with some similar names, if no root matches.
   [[nodiscard]] Result<RootOrder> called(const snapshot::Snapshot& snapshot,
                                          const std::string& name) const;
 
@@ -37,7 +36,7 @@ struct RootOrder {
   std::vector<std::uint32_t> numbers;          // of Snapshot::roots
   std::vector<snapshot::ObjectIndex> objects;  // the objects that they reference, in the same order
   std::vector<std::size_t> quality_ends;       // by analyze::RootQuality: where each quality ends
-  std::vector<bool> entered_last;              // by object, for PathOrder: fibers; empty: none
+  std::vector<bool> entered_last;              // for PathOrder: the fibers, by object; may be empty
 };
 
 // The frame that contains a root's word.
@@ -48,13 +47,14 @@ struct RootFrame {
   bool is_guess = false;                     // the frame is likely, not certain
 };
 
-// "global CACHE", "thread 4711 worker, frame 3 handle_request (src/app.cr:55), variable session",
-// "stack of thread 4711 worker, a leftover word at 0x7ffd…"; Names from the target are unchanged.
+// Describes a root: "global CACHE", "thread 4711 worker, frame 3 handle_request (src/app.cr:55),
+// variable session", "stack of thread 4711 worker, a leftover word at 0x7ffd…". Names from the
+// target are not sanitized.
 [[nodiscard]] std::string root_in_words(const snapshot::Snapshot& snapshot,
                                         const snapshot::Root& root);
 
-// Equal for roots that reference the same object and that root_in_words() describes by the same
-// words. Borrows the root.
+// A key that is equal for roots that reference the same object and have the same root_in_words().
+// Borrows the root.
 using RootInWords = std::tuple<snapshot::ObjectIndex,
                                snapshot::RootKind,
                                std::optional<pid_t>,
@@ -67,13 +67,14 @@ using RootInWords = std::tuple<snapshot::ObjectIndex,
                                std::uint64_t>;
 [[nodiscard]] RootInWords same_in_words(const snapshot::Root& root);
 
-// "0x7f12a0 Session", "0x7f12a0 Fiber \"order-poller\""; the target's texts unchanged.
+// Describes an object: "0x7f12a0 Session", "0x7f12a0 Fiber \"order-poller\"". Texts from the target
+// are not sanitized.
 [[nodiscard]] std::string object_in_words(const snapshot::Snapshot& snapshot,
                                           snapshot::ObjectIndex object);
 
 // Whether the root is a word that a call left on a stack and that is no longer used.
 [[nodiscard]] bool is_leftover(const snapshot::Snapshot& snapshot, const snapshot::Root& root);
-// None if it is not on a stack, or if its frame is unknown.
+// The frame that contains the root; none if the root is not on a stack, or if its frame is unknown.
 [[nodiscard]] std::optional<RootFrame> frame_of(const snapshot::Snapshot& snapshot,
                                                 const snapshot::Root& root);
 

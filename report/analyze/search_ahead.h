@@ -11,9 +11,9 @@
 
 namespace heapattach::analyze {
 
-// Fetches memory ahead of its turn, for a search that follows the edges of `next` in order. What it
-// needs is scattered: first where the edges of an object begin, then the edges, then `state(edge)`,
-// the address of what the search remembers about the object that an edge leads to.
+// Prefetches memory for a search that follows the edges of the objects in `next`, in order. The
+// data of an object are scattered: the place of its edges, then the edges, then `state(edge)`, the
+// address of the search's state for the object that an edge references.
 template <class Lists, class State>
 void search_ahead(const Lists& lists, std::span<const ObjectIndex> next, const State& state) {
   constexpr std::size_t kStep = 6;
@@ -27,7 +27,7 @@ void search_ahead(const Lists& lists, std::span<const ObjectIndex> next, const S
   }
 }
 
-// The index of an object's edges, and the edges themselves, for a graph in both directions.
+// The place of an object's edges, and the edges themselves, for both directions of a graph.
 inline const std::uint64_t* place_of(const Graph& graph, ObjectIndex object) {
   return graph.first_edge.data() + object;
 }

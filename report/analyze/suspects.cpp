@@ -27,7 +27,7 @@ using snapshot::TypeIndex;
 
 constexpr std::uint64_t kShare = 10;      // a suspect retains a tenth of the live bytes
 constexpr std::size_t kMostTypes = 5;     // suspects that are types
-constexpr std::size_t kMostContents = 5;  // types shown of its contents
+constexpr std::size_t kMostContents = 5;  // types shown of a suspect's contents
 
 std::string one_named(std::string_view name) {
   const std::string_view size = size_in_name(name);
@@ -40,7 +40,7 @@ std::string many_named(std::uint64_t count, std::string_view name) {
                       : fmt::format("{} block{} of {}", count, count == 1 ? "" : "s", size);
 }
 
-// The amounts by type.
+// Adds up amounts by type.
 class Tally {
  public:
   explicit Tally(std::size_t types) : of_(types) {}
@@ -139,24 +139,24 @@ class SuspectFinder {
     return std::max<std::uint64_t>(bytes / kShare, 1);
   }
 
-  // Code and stacks come after everything else: they are much in each program.
+  // Whether the suspect is code or stacks, which come last because they are large in every program.
   [[nodiscard]] bool is_of_code(const Suspect& suspect) const {
     return suspect.is_type ? is_code_[types_[suspect.object]]
                            : is_of_code(suspect.object, suspect.gathered);
   }
-  // Whether most of what the object retains is code, or itself.
+  // Whether the object is code, and most of what it retains is code or the object itself.
   [[nodiscard]] bool is_of_code(ObjectIndex object, const std::optional<Content>& gathered) const {
     const bool is_mostly_itself = bytes_[object] >= retained_[object] / 2;
     return is_code_[types_[object]] && (is_mostly_itself || !gathered || is_code_[gathered->type]);
   }
 
-  // The collector's own objects are not a leak.
+  // Whether the type is one of the collector's own, which are not a leak.
   [[nodiscard]] bool is_collectors(TypeIndex type) const {
     return snapshot_.types[type].name.ends_with(" of the collector)");
   }
 
-  // The type of most of what the object dominates directly; for a list, of what its links
-  // reference.
+  // The type with the most bytes among the objects that `place` dominates directly; for a list,
+  // among those that its links dominate directly.
   [[nodiscard]] std::optional<Content> gathered_below(const analyze::Accumulation& place) const {
     std::vector<bool> is_link(snapshot_.objects.size());
     is_link[place.object] = true;
@@ -176,7 +176,7 @@ class SuspectFinder {
                          [](const Content& a, const Content& b) { return a.bytes < b.bytes; });
     if (most == found.end()) return std::nullopt;
     Content gathered = *most;
-    // Some nodes of a tree are below others: all of them count.
+    // Counts all nodes of a tree, although some nodes dominate others.
     std::vector<bool> is_gathered(snapshot_.objects.size());
     gathered.objects = 0;
     for (const ObjectIndex object : dominators_.order) {
@@ -189,7 +189,7 @@ class SuspectFinder {
     return gathered;
   }
 
-  // Marks the members of the last suspects and what they dominate.
+  // Marks the members of all suspects, and everything that they dominate.
   void cover_below() {
     for (const auto& members : members_) {
       for (const ObjectIndex object : members) is_covered_[object] = true;
@@ -200,8 +200,8 @@ class SuspectFinder {
     }
   }
 
-  // By type, the bytes that its objects retain and no suspect does, so that the holders of a
-  // suspect do not report it a second time.
+  // For each type, the bytes that its objects retain and no suspect retains, so that the holders of
+  // a suspect do not report it a second time.
   [[nodiscard]] std::vector<std::uint64_t> retained_by_types() const {
     std::vector<std::uint64_t> sums(snapshot_.types.size());
     FlatArray<std::uint64_t> left;  // the rest, by object; empty: everything is left
@@ -222,8 +222,8 @@ class SuspectFinder {
     return sums;
   }
 
-  // The type whose objects retain most of the rest, if that is enough. `of_code`: a type of code,
-  // or none of them.
+  // Adds the type whose objects retain most of the rest as a suspect, if that is enough. `of_code`
+  // chooses between types of code and all other types.
   bool add_type(bool of_code) {
     std::vector<std::uint64_t> sums = retained_by_types();
     for (TypeIndex type = 0; type < sums.size(); ++type) {
@@ -280,7 +280,7 @@ class SuspectFinder {
     return contents;
   }
 
-  // A reader knows a container, not its buffer.
+  // Names a suspect's container in place of its buffer, because a reader knows the container.
   void choose_named(Suspect& suspect) const {
     suspect.named = suspect.object;
     suspect.named_retains = suspect.retained_bytes;
@@ -292,7 +292,7 @@ class SuspectFinder {
     suspect.named_retains = retained_[by];
   }
 
-  // "(buffer of Array(Page))"
+  // Whether the object is a known part of another one, such as "(buffer of Array(Page))".
   [[nodiscard]] bool is_part(ObjectIndex object) const {
     return name_of(object).starts_with('(') && snapshot_.types[types_[object]].is_known();
   }
@@ -335,7 +335,7 @@ class SuspectFinder {
     return std::nullopt;
   }
 
-  // Puts suspects that another one retains after that one.
+  // Puts each suspect that another one retains behind that other one.
   void nest() {
     std::vector<Suspect>& found = result_.found;
     std::vector<std::size_t> largest_first(found.size());
@@ -349,11 +349,11 @@ class SuspectFinder {
     });
     std::unordered_map<ObjectIndex, std::size_t> by_object;
     for (const std::size_t i : largest_first) {
-      // Everything is within the classes.
+      // Code and types do not nest others: nearly everything is within some class.
       const bool may_be_around = !found[i].is_type && !is_of_code(found[i]);
       if (may_be_around) by_object.emplace(found[i].object, i);
     }
-    std::vector<std::vector<std::size_t>> within(found.size() + 1);  // the last: in none
+    std::vector<std::vector<std::size_t>> within(found.size() + 1);  // the last: within no other
     for (const std::size_t i : largest_first) {
       within[retainer_of(found[i], by_object).value_or(found.size())].push_back(i);
     }
@@ -382,7 +382,8 @@ class SuspectFinder {
     members_ = std::move(members);
   }
 
-  // "World.log's buffer": the object that a reader knows, and the pointers from there on.
+  // The part of another suspect that this one is, "World.log's buffer": the object that a reader
+  // knows, and the pointers from there on.
   [[nodiscard]] std::string part_of(const Suspect& around, const Suspect& suspect) {
     constexpr std::size_t kMostNames = 4;
     const analyze::RootPath& root_path = suspect.root_path;
@@ -424,8 +425,8 @@ class SuspectFinder {
     return text;
   }
 
-  // "one Array(Page)"; of a buffer that something else references too, "the buffer of one
-  // Array(Page)".
+  // The suspect in words: "one Array(Page)", or for a buffer that is also referenced otherwise,
+  // "the buffer of one Array(Page)".
   [[nodiscard]] std::string in_words(const Suspect& suspect) const {
     const std::string& name = name_of(suspect.named);
     const std::string holder = holder_of(suspect);
@@ -435,7 +436,7 @@ class SuspectFinder {
                         : fmt::format("{} in one {}", one_named(name), holder);
   }
 
-  // An object that is named by its size and retains nothing else.
+  // Whether the suspect is an object that is named by its size and retains only itself.
   [[nodiscard]] bool is_plain_block(const Suspect& suspect) const {
     return !size_in_name(name_of(suspect.named)).empty() &&
            suspect.named_retains == snapshot_.bytes_of(snapshot_.objects[suspect.named]);
@@ -472,8 +473,8 @@ class SuspectFinder {
     return suspect.is_own_of_runtime ? " (Ruby's own)" : "";
   }
 
-  // "mostly 9000 char[], ": the type with half of the bytes or more, if that is neither the type
-  // directly below nor the suspect itself.
+  // "mostly 9000 char[], " for the type with half of the bytes or more. Empty if that is the type
+  // directly below the suspect, or the suspect's own type.
   [[nodiscard]] std::string majority_in(const Suspect& suspect) const {
     if (suspect.contents.empty()) return {};
     const Content& largest = suspect.contents.front();
@@ -497,7 +498,7 @@ class SuspectFinder {
   const std::vector<bool>& is_outermost_;
   const std::vector<bool> is_code_;  // by type
   const OwnOfRuntime own_;
-  std::vector<bool> is_covered_;                   // belongs to a suspect
+  std::vector<bool> is_covered_;                   // by object: it belongs to a suspect
   std::vector<std::vector<ObjectIndex>> members_;  // by suspect: the outermost of its objects
   Suspects result_;
 };

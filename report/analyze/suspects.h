@@ -11,7 +11,7 @@
 #include "report/analyze/why.h"
 #include "report/model/model.h"
 
-// Finds where most of the memory is: the few objects that each gather a tenth of the heap or more.
+// Finds the few objects that each gather a tenth of the heap or more.
 namespace heapattach::analyze {
 
 // An amount of one type.
@@ -26,20 +26,20 @@ struct Suspect {
   // An object that gathers memory, or all objects of a type that no single object holds together.
   snapshot::ObjectIndex object = 0;  // for a type, the first of its objects
   bool is_type = false;
-  std::uint64_t objects = 1;  // of the type, or links of a list or tree that begins at the object
+  std::uint64_t objects = 1;  // objects of the type, or links of the list or tree that begins here
   bool is_tree = false;
   bool is_own_of_runtime = false;  // own_of_runtime.h
   std::uint64_t retained_bytes = 0;
-  // The object that the sentence names, and what that retains: of a buffer the container, unless
-  // something else references the buffer too; otherwise the object itself.
+  // The object that the sentence names, and the bytes that it retains. For a buffer that only its
+  // container references, this is the container; otherwise the object itself.
   snapshot::ObjectIndex named = 0;
   std::uint64_t named_retains = 0;
   std::optional<Content> gathered;  // the type of most objects directly below
-  std::vector<Content> contents;    // everything that the named one retains, by type, largest first
+  std::vector<Content> contents;    // what the named object retains, by type, the largest first
   std::uint32_t root = 0;           // of Snapshot::roots, and the path from there to the object
   analyze::RootPath root_path;
   std::string root_path_summary;  // "global CACHE → @h → @entries"
-  std::vector<OtherPath> also{};  // what else holds objects of a type
+  std::vector<OtherPath> also{};  // other paths that hold objects of a type
   // In Suspects::found, the nearest earlier suspect that retains all of this one.
   std::optional<std::size_t> within{};
   std::string part{};  // the part of that suspect: "World.log's buffer"; empty if `within` is none
@@ -55,7 +55,7 @@ struct Suspects {
   // Bytes retained by objects of unknown types that belong to no suspect.
   std::uint64_t untyped_bytes = 0;
 
-  // Whether the whole heap is so small that shares of it mean nothing.
+  // Whether the heap is so small that shares of it mean nothing.
   [[nodiscard]] bool is_small() const { return live_bytes < kSmallHeap; }
   static constexpr std::uint64_t kSmallHeap = 1U << 20;
 };

@@ -18,16 +18,16 @@ namespace heapattach::analyze {
 namespace {
 
 // A walk from each type would take types times edges. Instead, a word of 64 bits flows from the
-// front of the graph to its end, over each edge once. It shows which of 64 types reach an object.
-// The strongly connected parts of a graph have an order in which that works, and all objects of a
-// part have the same bits. So the edges are walked once for each 64 types that have objects.
+// front of the graph to its end, over each edge once, and shows which of 64 types reach an object.
+// This works if the strongly connected components are visited in order. All objects of a component
+// have the same bits. So the edges are walked once for every 64 types that have objects.
 
 class Flow {
  public:
   Flow(const Walk& walk, std::span<const snapshot::TypeIndex> types)
       : walk_(walk), types_(types), reached_by_(walk.objects.size(), 0) {}
 
-  // Adds to `sums` for the types whose bit number is in `bit_of`; others have none (64 or more).
+  // Adds to `sums` for the types that have a bit: `bit_of` has a number below 64 for them.
   void run(std::span<const std::uint32_t> bit_of,
            std::span<const std::uint64_t> bytes,
            std::span<std::uint64_t> sums) {
@@ -77,7 +77,7 @@ using snapshot::CountTable;
 using snapshot::Snapshot;
 using snapshot::TypeIndex;
 
-// Types that share a row of the table, as one number. Those without a row come last.
+// One number for all types that share a row of the table. Types without a row have the last number.
 struct Groups {
   // An empty name means no type.
   Groups(const Snapshot& snapshot, CountBy by, std::span<const std::string_view> rows) {
@@ -114,8 +114,8 @@ struct Numbered {
   FlatArray<std::uint64_t> bytes;
 };
 
-// By group, the bytes that its objects retain, without counting objects that another object of the
-// group retains.
+// For each group, the bytes that its objects retain. An object that another one of the group
+// retains does not count again.
 std::vector<std::uint64_t> retained_of_groups(const Numbered& objects, std::size_t group_count) {
   const Dominators dominators = dominators_by_number(objects.found);
   const FlatArray<std::uint64_t> retained = retained_bytes(dominators, objects.bytes);

@@ -1,6 +1,7 @@
-// The parts are found on the way (D. Pearce, "A Space-Efficient Algorithm for Finding Strongly
-// Connected Components", 2016): a finished object waits until the first found object of its part is
-// finished; then the whole part is on top of the waiting objects.
+// Strongly connected components ("parts") are found during the search (D. Pearce, "A
+// Space-Efficient Algorithm for Finding Strongly Connected Components", 2016). A finished object
+// waits until the first object of its part is finished; then the whole part is on top of the
+// waiting objects.
 
 #include "report/analyze/walk.h"
 
@@ -19,7 +20,7 @@ class Walker {
   explicit Walker(const Graph& graph) : graph_(graph) {
     const std::size_t most = graph.size() + std::size_t{1};
     number_of_.assign(graph.size(), kUnseen);
-    // Address space, of which only what is written counts.
+    // This only reserves addresses; memory is used once it is written to.
     found_.objects.resize(most);
     found_.parent.resize(most);
     found_.by_part.reserve(graph.size());
@@ -75,7 +76,8 @@ class Walker {
     found_.parent[number] = parent;
     low_[number] = number;
     open_.push_back({graph_.first_edge[object], graph_.first_edge[object + 1], number});
-    // They are scattered in memory, and all will be needed: better all at once than one by one.
+    // The data of the referenced objects are scattered, and will all be needed: fetch them
+    // together.
     constexpr std::size_t kMost = 8;
     const auto edges = graph_.from(object);
     for (const snapshot::Edge& edge : edges.first(std::min(edges.size(), kMost))) {
@@ -102,8 +104,8 @@ class Walker {
     expect_return();
   }
 
-  // The other edges of the objects below on the stack come next. A long list is left as it was
-  // entered, link by link, so its edges have left the cache.
+  // Prefetches the remaining edges of the objects below on the stack, to which the search returns
+  // next. It leaves a long list link by link, when the links' edges have long left the cache.
   void expect_return() {
     constexpr std::size_t kEdges = 12;
     constexpr std::size_t kTargets = 6;
@@ -152,10 +154,11 @@ class Walker {
   const Graph& graph_;
   Walk found_;
   Numbers number_of_;  // by object; kUnseen until it is found
-  Number count_ = 1;   // of numbers given
+  Number count_ = 1;   // the number of numbers given
   std::vector<Open> open_;
   FlatArray<Other> others_;
-  Numbers low_;  // the smallest number known of its part; kUnseen once the part is complete
+  // By number: the smallest known number of its part; kUnseen once the part is complete.
+  Numbers low_;
   std::vector<Number> waiting_;
 };
 

@@ -22,7 +22,7 @@ struct Walk {
   FlatArray<ObjectIndex> objects;  // by number; [0] is kNone
   Numbers parent;                  // by number: the object whose edge found it
 
-  // The other objects that have an edge to it, as numbers.
+  // The numbers of all objects but the parent that have an edge to this one.
   [[nodiscard]] std::span<const Number> others_to(Number number) const {
     return std::span(others).subspan(first_other[number],
                                      first_other[number + 1] - first_other[number]);
@@ -39,11 +39,11 @@ struct Walk {
 // Objects that roots reference, in any order, possibly with duplicates.
 struct RootedObjects {
   std::vector<ObjectIndex> objects;
-  bool only_unseen = false;  // those that earlier groups reach do not count
+  bool only_unseen = false;  // ignore objects that earlier groups reach
 };
 
 [[nodiscard]] Walk walk(const Graph& graph);
-// Starts from these groups, one after the other, instead of the graph's roots.
+// Starts from these groups, in order, instead of from the graph's roots.
 [[nodiscard]] Walk walk(const Graph& graph, std::vector<RootedObjects> groups);
 
 }  // namespace heapattach::analyze

@@ -10,7 +10,7 @@ void Watch::add(const snapshot::CountTable& table) {
     if (!row.is_reachable) continue;
     Seen& seen = types_[row.type];
     const Amount now{row.objects, row.bytes};
-    // A type that the table before did not have had nothing then.
+    // A type that the previous counts did not have had no bytes then.
     const std::uint64_t before = seen.in_table + 1 == tables_ ? seen.last.bytes : 0;
     if (tables_ == 1) {
       seen.first = now;

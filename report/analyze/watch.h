@@ -7,8 +7,8 @@
 
 namespace heapattach::analyze {
 
-// Compares repeated counts of one process to find the types that grew each time. A cache that fills
-// and is emptied, or a burst of work, grows in some rounds; a leak grows in all.
+// Compares repeated counts of one process to find the types that grew each time. A leak grows in
+// all rounds; a cache that is emptied now and then, or a burst of work, grows only in some.
 class Watch {
  public:
   // Adds the next counts, which must have all rows.
@@ -26,7 +26,7 @@ class Watch {
   struct Seen {
     Amount first;
     Amount last;
-    std::size_t in_table = 0;  // the last round that had it
+    std::size_t in_table = 0;  // the last counts that had the type
     std::size_t grown = 0;     // the number of rounds in which it grew
   };
 

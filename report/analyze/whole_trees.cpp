@@ -33,7 +33,8 @@ class TreeFinder {
   }
 
  private:
-  // Objects of unknown types may be nodes if they have the same size; but nothing says so.
+  // Objects of unknown types may be nodes of one tree if they have the same size, although nothing
+  // proves it.
   [[nodiscard]] bool are_alike(ObjectIndex a, ObjectIndex b) const {
     return types_[a] == types_[b] &&
            (is_known(a) || snapshot_.objects[a].size_class == snapshot_.objects[b].size_class);
@@ -43,7 +44,8 @@ class TreeFinder {
     return snapshot_.types[types_[object]].is_known();
   }
 
-  // By object: the uppermost of those like it that dominate it one after the other.
+  // For each object, goes up from dominator to dominator while these are like it. The last one is
+  // the object's top.
   void find_tops() {
     tops_.assign(snapshot_.objects.size(), kNone);
     for (const ObjectIndex object : dominators_.order) {
@@ -69,7 +71,8 @@ class TreeFinder {
     }
   }
 
-  // None: of a tree that no single object holds; its type is reported.
+  // The tree, or the place, that replaces a subtree. None if no single object holds the tree: its
+  // type is reported instead.
   [[nodiscard]] std::optional<TreeOrPlace> whole_of(const Accumulation& place) const {
     if (place.links > 1) return TreeOrPlace{place};
     const ObjectIndex top = tops_[place.object];

@@ -15,8 +15,8 @@ struct TreeOrPlace {
 };
 
 // A large tree has several large subtrees, and each of them gathers memory. Replaces them by the
-// tree, or by the object that holds its upper nodes if no single node dominates the rest. Where no
-// object holds them all, they are left out. `types` are by object.
+// whole tree, or by the object that holds the upper nodes if no single node dominates the others.
+// Leaves out a tree whose upper nodes no single object holds. `types` is indexed by object.
 [[nodiscard]] std::vector<TreeOrPlace> whole_trees(const snapshot::Snapshot& snapshot,
                                                    const Dominators& dominators,
                                                    std::span<const snapshot::TypeIndex> types,

@@ -21,7 +21,7 @@ using snapshot::Snapshot;
 
 class Explainer {
  public:
-  // Paths begin at `from`. What is retained, and by what, always depends on all roots.
+  // Paths begin at the roots of `from`. Retained bytes and dominators always depend on `all` roots.
   Explainer(const Snapshot& snapshot,
             const WhyOptions& options,
             const RootOrder& all,
@@ -91,7 +91,7 @@ class Explainer {
   }
 
  private:
-  // `paths` are those to `object` from roots of the names that were asked for.
+  // A path to the target of `paths`. If the chosen roots do not reach it, a path from any root.
   [[nodiscard]] RootPath path_from_any_root(const PathsToObject& paths,
                                             const Referrers& referrers) const {
     if (!paths.roots().empty()) return paths.from(paths.roots().front());
