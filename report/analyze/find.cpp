@@ -54,7 +54,7 @@ Error no_object_error(const Snapshot& snapshot,
   return error;
 }
 
-// Adds the object's name if it is a class or module of Ruby, whose text is its name.
+// Adds the name of an object that is a class or module of Ruby: its text is its name.
 void add_ruby_class(const Snapshot& snapshot,
                     const snapshot::ValuePiece& piece,
                     ObjectIndex object,

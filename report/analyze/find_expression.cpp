@@ -106,7 +106,7 @@ class Parser {
     return made;
   }
 
-  // Letters of names, dots, and brackets that hold a number or a star.
+  // Takes a path: letters of names, dots, and brackets around a number or a star.
   std::string path() {
     const std::size_t first = at_;
     while (at_ < text_.size()) {
@@ -160,7 +160,7 @@ class Parser {
     return found;
   }
 
-  // A text between the quotes of the kind that is next.
+  // Takes a text in quotes. The next letter is the opening quote, and decides which one closes it.
   Result<FindValue> quoted() {
     FindValue found{FindValue::Kind::Text, {}};
     const char quote = text_[at_];

@@ -34,7 +34,7 @@ struct FindValue {
   enum class Kind : std::uint8_t { Nil, Text, Plain };  // Plain: a number, true or false
   Kind kind = Kind::Nil;
   std::string text;
-  bool is_symbol = false;  // a Text that is no String of Ruby's
+  bool is_symbol = false;  // for a Text: matches only a Symbol of Ruby
 };
 
 struct FindCondition {
@@ -53,12 +53,12 @@ struct FindExpression {
   std::string text;  // as given
   std::string type;
   std::vector<std::vector<FindCondition>>
-      any_of;  // in one of these groups, all conditions must be true; empty: all objects match
+      any_of;  // all conditions of one of these groups must be true; empty: all objects match
 
   [[nodiscard]] bool needs_values() const;
 };
 
-// Malformed, with the column of the error and the reason.
+// Parses an expression. Malformed, with the column of the error and the reason.
 Result<FindExpression> parse_find(std::string_view text);
 
 // An error that gives the column, quotes the text there, and explains the problem.

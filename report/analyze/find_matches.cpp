@@ -35,7 +35,7 @@ struct Seen {
   ObjectIndex object = 0;
   std::string_view text;
   bool is_cut = false;
-  bool is_string = false;  // of Ruby's, and no Symbol
+  bool is_string = false;  // a String of Ruby, not a Symbol
 };
 
 // A path without the signs that languages set before names: "@user.@name" is "user.name".
@@ -47,7 +47,8 @@ std::string plain_path(std::string_view path) {
   return plain;
 }
 
-// "[3].name" after "items" of "items[3].name"; nothing if the path does not begin with the field.
+// The rest of a path after a field: "[3].name" of "items[3].name" after "items". Nothing if the
+// path does not begin with the field.
 std::optional<std::string_view> rest_of(std::string_view path, std::string_view field) {
   if (field.empty() || !path.starts_with(field)) return std::nullopt;
   std::string_view rest = path.substr(field.size());
@@ -56,8 +57,8 @@ std::optional<std::string_view> rest_of(std::string_view path, std::string_view 
   return rest.substr(1);
 }
 
-// A number without an exponent, of any length: 64 bits are more than a double has, and a decimal
-// may have 96.
+// A number without an exponent, of any length: integers of 64 bits do not fit in a double, and a
+// decimal may have 96 bits.
 struct Digits {
   bool is_negative = false;
   std::string_view whole;     // without zeros in front
@@ -108,7 +109,7 @@ Truth truth(bool is_true) {
   return is_true ? Truth::Yes : Truth::No;
 }
 
-// A text that was cut is known to begin so, and no more.
+// Compares a text. If it was cut, only its beginning is known.
 Truth compare_text(const FindCondition& condition, const Seen& seen) {
   const std::string& wanted = condition.value.text;
   if (condition.op == FindOperator::Matches) {
@@ -156,7 +157,8 @@ Truth compare(const FindCondition& condition, const Seen& seen) {
                                        : compare_plain(condition, seen);
 }
 
-// Whether values were read. Without them, Ruby's classes still have their names as texts.
+// Whether the snapshot has values. Ruby's classes have their names as texts in any case, so these
+// do not count.
 bool has_values(const Snapshot& snapshot) {
   if (snapshot.header.runtime != "ruby") return !snapshot.values.empty();
   const auto has_one = [&](const snapshot::ValuePiece& piece, ObjectIndex object) {
@@ -240,8 +242,8 @@ class Matcher {
                                   condition.path, type_of(object).name));
   }
 
-  // Notes whether a field ever holds something of the kind that it is compared with. A nil does not
-  // decide it.
+  // Notes whether a field ever holds a value of the kind that it is compared with. A nil shows
+  // nothing about that.
   void note_kind(const FindCondition& condition, const Seen& seen, std::size_t number) {
     if (seen.what < Seen::What::Object) return;
     if (condition.op == FindOperator::Exists || condition.value.kind == Kind::Nil) {
@@ -256,7 +258,7 @@ class Matcher {
     if (is_comparable(seen, condition.value.kind)) was_comparable_[number] = true;
   }
 
-  // A path with [*] comes to several things: one of them is enough.
+  // Tests one condition. A path with [*] leads to several values, one of which is enough.
   Truth test(ObjectIndex object, const FindCondition& condition, std::size_t number) {
     Truth any = Truth::No;
     bool was_seen = false;
@@ -270,7 +272,8 @@ class Matcher {
     return any;
   }
 
-  // Calls `see` with each thing that the path comes to. Every step takes letters of the path.
+  // Calls `see` with each value that the path leads to. Every step consumes a part of the path, so
+  // this ends even if objects are in a cycle.
   template <class See>
   void follow(ObjectIndex object, std::string_view path, const See& see) {
     bool is_there = see_values(object, path, see);
@@ -297,7 +300,7 @@ class Matcher {
     }
   }
 
-  // Values that are in the object itself.
+  // Sees values that are in the object itself.
   template <class See>
   bool see_values(ObjectIndex object, std::string_view path, const See& see) const {
     const snapshot::ValuePiece* const piece = snapshot::piece_of(snapshot_, object);
@@ -315,8 +318,8 @@ class Matcher {
     return is_there;
   }
 
-  // Whether the path is that of the type's only field, whose value is the object's own. A file does
-  // not have the paths of such values.
+  // Whether the path names the type's only field, whose value is stored as the object's own. A file
+  // does not have the paths of such values.
   [[nodiscard]] bool is_only_field(const snapshot::Type& type, std::string_view path) const {
     if (snapshot_.header.runtime == "ruby") return false;
     if (!type.value_paths.empty()) return plain_path(type.value_paths.front()) == path;
@@ -332,7 +335,8 @@ class Matcher {
             is_own && snapshot_.header.runtime == "ruby" && type_of(object).name != "Symbol"};
   }
 
-  // The object that a field references: its text, if it is one.
+  // Sees an object that a field references: its text if it is a string, otherwise the object
+  // itself.
   template <class See>
   void see_object(ObjectIndex object, const See& see) const {
     if (const auto* const piece = snapshot::piece_of(snapshot_, object)) {
@@ -343,14 +347,15 @@ class Matcher {
     see(Seen{Seen::What::Object, object, {}, false, false});
   }
 
-  // Whether the path begins with a field that may hold a value which is not stored.
+  // Whether the path begins with a field whose value may not have been read.
   static bool is_unread(const snapshot::Type& type, std::string_view path) {
     return std::any_of(type.fields.begin(), type.fields.end(), [&](const auto& field) {
       return field.is_unread && rest_of(path, plain_path(field.name)).has_value();
     });
   }
 
-  // Whether the type has the field that the path names. Objects that lack a value there have nil.
+  // Whether the type has the field that the path begins with. An object without a value there has
+  // nil.
   static bool declares(const snapshot::Type& type, std::string_view path) {
     const std::string_view first = path.substr(0, path.find_first_of(".["));
     const auto is_it = [&](const auto& field) {
@@ -388,8 +393,8 @@ class Matcher {
     }
   }
 
-  // A field that no object has is a typo, and so is a value of another kind than the field's:
-  // neither must pass for "none found".
+  // Fails if no object has a field, or if a value is of another kind than the field's: these are
+  // typos, and must not look like "none found".
   Result<void> check_fields(const std::vector<ObjectIndex>& objects) const {
     std::size_t number = 0;
     for (const auto& conditions : expression_.any_of) {
@@ -419,7 +424,7 @@ class Matcher {
       if (key.unit == 0) names.insert(key.before);
     }
     names.erase("");
-    // Numbered ones say little, unless there are no others.
+    // Numbered fields are shown only if there are no others, because they say little.
     if (names.empty()) {
       for (const auto& key : type.keys) names.insert(key.before + "…");
     }
@@ -433,12 +438,13 @@ class Matcher {
   const FindExpression& expression_;
   bool lacks_plain_;  // objects may have fields with numbers that are not in the snapshot
   EdgeNames names_;
-  std::vector<std::string> plain_;  // of the conditions, one after the other
-  std::vector<bool> was_seen_;      // as well: some object has such a field
-  std::vector<bool>
-      was_comparable_;  // as well: with something of the kind that it is compared with
-  std::vector<std::string_view> holds_;  // as well: "texts", the last of another kind
-  std::optional<FindCondition> unread_;  // the last that met an unread value in this object
+  std::vector<std::string> plain_;  // by condition: its path
+  std::vector<bool> was_seen_;      // by condition: some object has the field
+  // By condition: some object's field has a value of the kind that it is compared with.
+  std::vector<bool> was_comparable_;
+  std::vector<std::string_view> holds_;  // by condition: the last other kind of values, "texts"
+  std::optional<FindCondition>
+      unread_;  // the last condition that met an unread value in the object
   FindMatches matches_;
 };
 

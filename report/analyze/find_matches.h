@@ -18,17 +18,17 @@ struct FoundObject {
 };
 
 struct FindMatches {
-  std::string type;                // its full name, if the expression means one type
+  std::string type;                // the type's full name, if the expression matches only one type
   std::uint64_t objects = 0;       // of that type
-  std::vector<std::string> paths;  // of the conditions, each once
+  std::vector<std::string> paths;  // of the conditions, without duplicates
   std::vector<FoundObject> found;  // by address
   std::uint64_t undecided =
       0;  // the result depends on a text that was cut; --values=N keeps more of it
 };
 
-// Malformed if there is no object of the type, if none of them has a field that is used in a
-// condition, or if a condition needs values and the snapshot has none. The snapshot must have its
-// edges.
+// Malformed if the snapshot has no object of the type, if no such object has a field that is used
+// in a condition, or if a condition needs values and the snapshot has none. The snapshot must have
+// its edges.
 Result<FindMatches> find_matches(const snapshot::Snapshot& snapshot,
                                  const FindExpression& expression);
 
