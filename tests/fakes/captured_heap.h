@@ -9,7 +9,8 @@
 
 namespace heapattach {
 
-// A FakeGcHeap as it is after the thaw: its index read, its blocks copied. `extra` is copied too.
+// A FakeGcHeap as it is after the thaw: its index has been read, and its blocks and `extra` have
+// been copied.
 class CapturedHeap {
  public:
   explicit CapturedHeap(FakeGcHeap& fake, std::vector<Range> extra = {});

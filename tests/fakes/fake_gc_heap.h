@@ -21,7 +21,7 @@ namespace heapattach {
 //   heap.put(node + 8, node + 32);            // the first object points to the second
 //   read_blocks(heap.memory(), heap.map(), heap.layout());
 //
-// Nothing is checked here: a test that wants a lie writes it over the truth with put().
+// Nothing is checked here: a test that needs corrupt data writes them with put().
 class FakeGcHeap {
  public:
   static constexpr std::uint64_t kBlockBytes = 4096;
@@ -29,7 +29,7 @@ class FakeGcHeap {
   static constexpr RemoteAddr kAllNils{0x5550'0001'0000};
   static constexpr RemoteAddr kBottoms{0x5550'0010'0000};
   static constexpr RemoteAddr kHeaders{0x5550'0020'0000};
-  static constexpr RemoteAddr kMaps{0x5550'0030'0000};  // of free blocks, and of all others
+  static constexpr RemoteAddr kMaps{0x5550'0030'0000};  // the maps of free and of other blocks
   static constexpr RemoteAddr kFreeMapVariable{0x5550'0000'4000};  // after the top index
   static constexpr RemoteAddr kHeap{0x7f12'3440'0000};
   static constexpr std::uint64_t kHeaderBytes = 328;
@@ -43,28 +43,29 @@ class FakeGcHeap {
     std::uint8_t kind = heap::kNormal;
     std::uint8_t flags = 0;
     std::optional<std::uint64_t> descriptor = std::nullopt;
-    std::optional<RemoteAddr> at = std::nullopt;  // default: after the last one
+    std::optional<RemoteAddr> at = std::nullopt;  // none: after the last block
   };
 
-  // The heap's memory is `pages` blocks from kHeap on.
+  // Makes a heap of `pages` blocks, which begins at kHeap.
   explicit FakeGcHeap(std::uint64_t pages = 64);
   ~FakeGcHeap();
   FakeGcHeap(const FakeGcHeap&) = delete;
   FakeGcHeap& operator=(const FakeGcHeap&) = delete;
 
-  // Makes the headers those of the collector in Mono, a release before 7. Call it first.
+  // Gives blocks the headers of Mono's collector, a release before 7. Must be called first.
   void use_word_headers();
 
-  // Adds a block, or as many as one large object takes, and returns its address.
+  // Adds a block, or all blocks of one large object, and returns the address.
   RemoteAddr add_block(const BlockSpec& spec);
 
-  // Sets the mark of the object at `at` in the block at `block`, as of the last collection.
+  // Sets the mark of the object at `at` in the block at `block`, as the last collection would.
   void set_mark(RemoteAddr block, RemoteAddr at);
 
   // Sets the index entry of the block at `at`.
   void set_entry(RemoteAddr at, std::uint64_t entry);
 
-  // The bottom index of the 4 MiB around `at`; made, at the head of its chain, if there is none.
+  // The bottom index of the 4 MiB around `at`. If there is none, makes one at the head of its
+  // chain.
   RemoteAddr bottom_of(RemoteAddr at);
 
   [[nodiscard]] RemoteAddr header_of(RemoteAddr block) const;
@@ -73,9 +74,10 @@ class FakeGcHeap {
   void put(RemoteAddr at, const T& value) {
     memory_.put(at, value);
   }
-  // Links the words at `at` to each other's addresses, as a free list does; the last one gets 0.
+  // Links objects as a free list does: the first word of each is the address of the next, and 0 in
+  // the last.
   void link(std::initializer_list<RemoteAddr> objects);
-  // Further memory, such as a stack or a module's data.
+  // Adds other memory, such as a stack or a module's data.
   void add_memory(RemoteAddr at, std::uint64_t bytes);
 
   [[nodiscard]] FakeMemory& memory() { return memory_; }
@@ -94,7 +96,7 @@ class FakeGcHeap {
   std::uint64_t pages_;
   RemoteAddr next_ = kHeap;
   std::map<RemoteAddr, RemoteAddr> headers_;     // by block
-  std::map<RemoteAddr, std::uint64_t> marks_;    // how many are set, by block
+  std::map<RemoteAddr, std::uint64_t> marks_;    // the number of set marks, by block
   std::map<std::uint64_t, RemoteAddr> bottoms_;  // by key
   std::vector<Range> extra_;
 };

@@ -7,7 +7,7 @@ namespace heapattach {
 
 namespace {
 
-constexpr std::uint64_t kInUse = 1;  // the chunk before is
+constexpr std::uint64_t kInUse = 1;  // the previous chunk is in use
 constexpr std::uint64_t kIsMapped = 2;
 constexpr std::uint64_t kCacheCount = 7;
 
@@ -110,7 +110,7 @@ void FakeMallocHeap::add_second_library(std::uint64_t system_mem) {
 }
 
 void FakeMallocHeap::add_arena(std::optional<RemoteAddr> before) {
-  constexpr std::uint64_t kFlags = 5;  // the chunk before is in use; not of main_arena
+  constexpr std::uint64_t kFlags = 5;  // the previous chunk is in use; not in main_arena
   has_other_arena_ = true;
   memory_.map_zero(kFirstHeap - 0x1000, 0x1000 + kOtherBytes);
   memory_.map_zero(kSecondHeap, kOtherBytes);

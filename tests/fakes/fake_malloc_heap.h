@@ -13,7 +13,7 @@
 
 namespace heapattach {
 
-// The forms of malloc's data that a release of glibc uses.
+// The forms of malloc's data in a release of glibc.
 struct MallocRelease {
   std::string name;
   std::uint64_t bins = 0x70;
@@ -22,39 +22,40 @@ struct MallocRelease {
   bool links_safely = true;
   bool is_since_235 = true;
   bool counts_free_places = false;
-  std::uint64_t behind_mapped = 0;  // bytes behind a mapped chunk
+  std::uint64_t behind_mapped = 0;  // bytes after a mapped chunk
 };
-// One for each form, from 2.26 to 2.43.
+// One release for each form, from 2.26 to 2.43.
 const std::vector<MallocRelease>& malloc_releases();
 
 // A process with a heap of glibc's malloc, written by hand: the C library's data, and one main
-// arena, whose chunks lie one behind the other. Chunks are given by their whole size.
+// arena, whose chunks follow each other. A chunk is given by its whole size.
 class FakeMallocHeap {
  public:
   explicit FakeMallocHeap(const MallocRelease& release);
 
-  // Each returns the address of the memory that the program gets or had.
+  // These functions add a chunk, and return the address of the program's memory in it.
   RemoteAddr add(std::uint64_t chunk_bytes);         // in use
   RemoteAddr add_free(std::uint64_t chunk_bytes);    // in a bin
   RemoteAddr add_fast(std::uint64_t chunk_bytes);    // in a fast bin
   RemoteAddr add_cached(std::uint64_t chunk_bytes);  // in the cache of the only thread
-  // A chunk with a mapping of its own, of whole pages; `aligned` to more than a page's 16 bytes.
+  // Adds a chunk with a mapping of its own, of whole pages. `aligned` may be more than 16 bytes.
   RemoteAddr add_mapped(std::uint64_t bytes, std::uint64_t aligned = 16);
-  // The program moves the break: fences, then `bytes` of its own. Returns where these are.
+  // Adds fence chunks and `bytes` of the program's own, as if the program had moved the break.
+  // Returns the range of the program's bytes.
   Range add_foreign(std::uint64_t bytes);
 
-  // The cache has one chunk more of this size than it says.
+  // Makes the cache count one chunk too few of this size.
   void miscount(std::uint64_t chunk_bytes) { miscounted_.push_back(chunk_bytes / 16 - 2); }
-  // malloc has that many bytes in mapped chunks too few in its account.
+  // Makes malloc count that many bytes too few in mapped chunks.
   void drift(std::uint64_t bytes) { drift_ = bytes; }
 
-  // An arena of two heaps with one chunk in use each. The newer one names the heap at `before`, or
-  // by default the first one, as the older one.
+  // Adds an arena of two heaps, each with one chunk in use. The newer heap names the heap at
+  // `before`, by default the first one, as the older one.
   void add_arena(std::optional<RemoteAddr> before = std::nullopt);
   static constexpr RemoteAddr kFirstHeap{0x7d0000000000};
   static constexpr RemoteAddr kSecondHeap{0x7d0004000000};
 
-  // A second copy of the C library, whose heap has that many bytes.
+  // Adds a second copy of the C library, whose heap has `system_mem` bytes.
   void add_second_library(std::uint64_t system_mem);
 
   void poke(RemoteAddr at, std::uint64_t word);
@@ -65,7 +66,7 @@ class FakeMallocHeap {
   // Ends the heap with a top chunk, and reads it.
   Result<glibc::Heap> read(std::span<const Range> foreign = {});
   [[nodiscard]] const Capture& capture() const { return *capture_; }
-  // The process itself, and where its C library has its data.
+  // The process's memory, and the range of its C library's data.
   [[nodiscard]] const MemoryReader& memory() const { return memory_; }
   [[nodiscard]] static Range data() { return {kData, 0x4000}; }
   [[nodiscard]] std::uint64_t system_mem() const { return next_ - kHeap; }
@@ -80,7 +81,7 @@ class FakeMallocHeap {
   static constexpr std::uint64_t kMappedBytes = 0x100000;
   static constexpr RemoteAddr kThread{0x7f0000003f00};
   static constexpr RemoteAddr kOtherArena = kFirstHeap + 0x40;
-  static constexpr std::uint64_t kOtherBytes = 0x10000;  // of each of its heaps
+  static constexpr std::uint64_t kOtherBytes = 0x10000;  // of each heap of the other arena
   static constexpr RemoteAddr kSecond{0x7f0000100000};
   static constexpr std::uint64_t kSecondBytes = 0x2000;
 

@@ -14,7 +14,7 @@ namespace heapattach {
 // piece, so code that forgets about short reads fails here first.
 class FakeMemory final : public MemoryReader {
  public:
-  // Makes one piece of `bytes`. Pieces must not overlap; put and poke below write into them.
+  // Makes one piece of `bytes`. Pieces must not overlap; put() and poke() write into them.
   void map(RemoteAddr at, std::vector<std::byte> bytes);
   void map_zero(RemoteAddr at, std::size_t bytes);
 

@@ -17,29 +17,29 @@ class FakeMuslHeap {
  public:
   FakeMuslHeap();
 
-  // Each returns the number of the group. `size_class` is an index of musl's table of sizes, of
-  // which `units` is the entry.
+  // These functions add a group, and return its number. `size_class` is an index into musl's table
+  // of sizes, and `units` is the entry there.
   unsigned add_group(unsigned size_class, std::uint64_t units, unsigned slots);
   unsigned add_nested(
       unsigned outer, unsigned slot, unsigned size_class, std::uint64_t units, unsigned slots);
   unsigned add_donated(unsigned size_class, std::uint64_t units);  // in the C library's data
   unsigned add_mapped(std::uint64_t pages);                        // with one slot, of no class
 
-  // Takes a slot for that many bytes, which begin `later` units after its start. Returns where the
-  // program's memory is.
+  // Takes a slot for `bytes`, which begin `later` units after the slot's start. Returns the address
+  // of the program's memory.
   RemoteAddr allocate(unsigned group, unsigned slot, std::uint64_t bytes, std::uint64_t later = 0);
   // Overwrites the number of unused bytes at the end of a slot.
   void overwrite_end(RemoteAddr slot, std::uint64_t stride) {
     memory_.put(slot + stride - 8, std::uint32_t{0x41414141});
   }
-  // Takes it, but leaves it without a header.
+  // Takes a slot, but leaves it without a header.
   void take(unsigned group, unsigned slot);
   void release(unsigned group, unsigned slot);
 
   void add_free_metas(unsigned count);
-  // Leaves that many metas of this area unused, and begins another one.
+  // Leaves the other metas of this area unused, and begins another area.
   void begin_area();
-  // malloc counts that many slots more in this class than there are.
+  // Makes malloc count that many slots too many in this class.
   void miscount(unsigned size_class, std::uint64_t slots) { counted_.at(size_class) += slots; }
 
   void poke(RemoteAddr at, std::uint64_t word) { memory_.put(at, word); }
@@ -51,7 +51,7 @@ class FakeMuslHeap {
 
   // Ends the last area, and reads the heap.
   Result<musl::Heap> read(std::size_t threads = 1);
-  // Reads it as it is.
+  // Reads the heap as it is.
   Result<musl::Heap> read_again(std::size_t threads = 1);
   [[nodiscard]] const Capture& capture() const { return *capture_; }
 

@@ -15,7 +15,7 @@ FakeOldMuslHeap::FakeOldMuslHeap() {
   memory_.map_zero(kHeap, kHeapBytes);
   memory_.map_zero(kMapped, kMappedBytes);
   poke(next_, kInUse);
-  const RemoteAddr bin = kBins + kBinBytes * 7 - 8;  // one that was used, and is empty
+  const RemoteAddr bin = kBins + kBinBytes * 7 - 8;  // a bin that was used, and is empty now
   poke(bin + 16, bin.value);
   poke(bin + 24, bin.value);
 }

@@ -12,16 +12,17 @@
 namespace heapattach {
 
 // A process with a heap of musl's older malloc, written by hand: the C library's data with the
-// bins, segments of chunks, and mappings. Chunks are given by their whole size, a multiple of 32.
+// bins, segments of chunks, and mappings. A chunk is given by its whole size, a multiple of 32.
 class FakeOldMuslHeap {
  public:
   FakeOldMuslHeap();
 
-  // Each returns the address of the memory that the program gets or had.
+  // These functions add a chunk, and return the address of the program's memory in it.
   RemoteAddr add(std::uint64_t chunk_bytes);
   RemoteAddr add_free(std::uint64_t chunk_bytes);
   RemoteAddr add_mapped(std::uint64_t pages, std::uint64_t aligned = 32);
-  // The next chunks are in another segment; of what the loader donated behind the library's data.
+  // The next chunks are in another segment. begin_donated() begins one in the memory after the
+  // library's data, which the loader has donated.
   void begin_segment();
   void begin_donated();
 
@@ -31,7 +32,7 @@ class FakeOldMuslHeap {
 
   // Ends the last segment, and reads the heap.
   Result<musl::Heap> read(std::size_t threads = 1);
-  // Reads it as it is.
+  // Reads the heap as it is.
   Result<musl::Heap> read_again(std::size_t threads = 1);
   [[nodiscard]] const Capture& capture() const { return *capture_; }
   static constexpr RemoteAddr kBins{0x7f0000001128};
@@ -53,7 +54,7 @@ class FakeOldMuslHeap {
   RemoteAddr next_ = kHeap + 16;
   RemoteAddr next_mapped_ = kMapped;
   bool is_donated_ = false;
-  std::uint64_t segment_bytes_ = 0;  // of those that ended
+  std::uint64_t segment_bytes_ = 0;  // of all segments that have ended
   std::unique_ptr<Capture> capture_;
 };
 

@@ -16,7 +16,7 @@ constexpr std::uint64_t kUser1 = 1U << 13;
 constexpr std::uint64_t kClassPath = 240 << 4;
 constexpr std::uint64_t kSynchronize = 241 << 4;
 constexpr std::uint64_t kVariable = 242 << 4;
-constexpr std::uint64_t kShapeOfClasses = 20;  // of those that have only a name
+constexpr std::uint64_t kShapeOfClasses = 20;  // of classes that have only a name
 
 }  // namespace
 
@@ -135,7 +135,7 @@ void FakeRuby::make_shapes() {
   const auto& form = machine.layout->shape;
   constexpr std::uint64_t kFirst = 5;
   constexpr std::uint64_t kCount = kShapeOfClasses;
-  constexpr std::uint64_t kRoom = 200;  // as in a process, the memory behind them is unused
+  constexpr std::uint64_t kRoom = 200;  // as in a process, the memory after the shapes is unused
   const std::uint64_t shapes = take(kRoom * form.bytes);
   for (std::uint64_t i = 0; i < kCount; ++i) {
     const std::uint64_t parent = i < kFirst ? 0xffffffff : i < 8 ? 0 : i - 1;
@@ -153,7 +153,7 @@ void FakeRuby::make_shapes() {
   machine.shapes = shapes;
 }
 
-// Three instructions: line 10 for the first two, then line 12.
+// Makes a code object of three instructions: the first two are on line 10, the third on line 12.
 std::uint64_t FakeRuby::code(const std::string& file, const std::string& function) {
   const auto& form = machine.layout->code;
   const std::uint64_t body = take(400);
@@ -238,7 +238,7 @@ void FakeRuby::make_threads() {
   const std::uint64_t resumed = fiber(first_thread, "resumed");
   put(resumed + form.fiber.previous, first_fiber);
   put(first_thread + form.thread.context, resumed + form.fiber.context);
-  // Each waits for the Mutex that the other's fiber holds.
+  // Each thread waits for the Mutex that the other thread's fiber holds.
   for (const auto& [waiter, owner] :
        {std::pair(first_thread, second_fiber), std::pair(second_thread, resumed)}) {
     const std::uint64_t data = take(32);

@@ -10,9 +10,9 @@
 
 namespace heapattach {
 
-// Ruby 3.1 or another release written by hand: two threads that wait for each other's Mutex, one of
-// them in a fiber, and a heap of one page. If the release has shapes, number 5 has room for 15
-// variables, and those of number 6 are in a table.
+// A process of Ruby 3.1 or another release, written by hand: two threads that wait for each other's
+// Mutex, one of them in a fiber, and a heap of one page. If the release has shapes, shape 5 has
+// room for 15 variables, and shape 6 keeps variables in a table.
 class FakeRuby {
  public:
   explicit FakeRuby(const std::string& version = "3.1.2");
@@ -26,28 +26,27 @@ class FakeRuby {
   std::uint64_t suspended_fiber = 0;  // an object, of the first thread
   std::uint64_t threads_head = 0;     // the ractor's list
 
-  // The 8-byte words of the structures that are not 0.
+  // The addresses of all words in the structures that are not 0.
   [[nodiscard]] std::vector<std::uint64_t> used_words() const;
-  // A word of them.
+  // The word at an address of the structures.
   [[nodiscard]] std::uint64_t word(std::uint64_t at) const;
   void put(std::uint64_t at, std::uint64_t value) { memory.put(RemoteAddr{at}, value); }
 
-  // More memory, and more objects.
+  // Take more memory, and make more objects.
   std::uint64_t take(std::uint64_t bytes);
   std::uint64_t slot(std::uint64_t flags, std::uint64_t of_class);
   std::uint64_t string(const std::string& text);
   std::uint64_t array(const std::vector<std::uint64_t>& elements);
   std::uint64_t class_named(const std::string& name);
-  // An st_table of these pairs. Since 4.1 it has no bins.
+  // Makes an st_table of these pairs. Since 4.1, it has no bins.
   std::uint64_t table(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pairs,
                       bool has_bins = true);
-  // A code object.
+  // Makes a code object.
   std::uint64_t code(const std::string& file, const std::string& function);
 
  private:
   std::uint64_t method(std::uint64_t owner, std::uint64_t id);
-  // The context of a thread, in a fiber: in `function` of app.rb, called from "<main>", and in
-  // Mutex#synchronize.
+  // Makes a fiber of a thread, which is in Mutex#synchronize, called from `function` of app.rb.
   std::uint64_t fiber(std::uint64_t thread, const std::string& function);
   std::uint64_t thread(std::uint64_t ractor, int tid, std::uint64_t of_fiber);
   void make_names();

@@ -13,7 +13,7 @@
 namespace heapattach {
 
 // One stopped thread that can be borrowed. Plays the kernel's part while the thread runs the stub,
-// fails at the chosen step, and records what was done, in order.
+// fails at the chosen step, and records all calls in order.
 class ScriptedControl final : public RemoteControl {
  public:
   using Kind = RemoteStop::Kind;
@@ -28,15 +28,15 @@ class ScriptedControl final : public RemoteControl {
   SignalOrigin origin;
   int fail_at = 0;  // the number of the step that fails; 0: none
   std::int64_t call_gives = kChild;
-  std::vector<RemoteStop> before_call;  // stops that come before the call is made
-  // What the thread does instead at each wait, with the stop that ends it.
+  std::vector<RemoteStop> before_call;  // stops of the thread before it makes the call
+  // Replaces the kernel's part: what the thread does at each wait, and the stop that ends the wait.
   std::vector<std::function<RemoteStop(ScriptedControl&)>> script;
   // A record of the calls:
   std::vector<std::string> log;
   int steps = 0;
   bool is_detached = false;
   bool is_child_killed = false;
-  std::vector<int> signals;  // that were passed on
+  std::vector<int> signals;  // the signals that were passed on
 
   ScriptedControl() { space.map_zero(kStub, 4096); }
 
@@ -46,7 +46,7 @@ class ScriptedControl final : public RemoteControl {
     if (!space.read(kStub, there)) return false;
     return std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{0}; });
   }
-  // Whether the thread returns by itself: it is in the stub, and the stub is in memory.
+  // Whether the detached thread returns by itself: it is in the stub, and the stub is in memory.
   [[nodiscard]] bool finds_way_back() const {
     return is_detached && !is_padding_zero() && now.rip - kStub.value < Stub::size_bytes();
   }

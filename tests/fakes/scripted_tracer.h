@@ -10,9 +10,9 @@
 
 namespace heapattach {
 
-// Plays back listings, events and failures of threads, and records which are still traced and which
-// signals and registers were restored. A thread without a script stops on request. Time passes only
-// while the freeze rests, and with each listing.
+// Plays back listings, events and failures of threads. Records which threads are still traced, and
+// which signals and registers were restored. A thread without a script stops on request. Time
+// passes only while the freeze rests, and with each listing.
 class ScriptedTracer final : public Tracer {
  public:
   using Kind = TraceEvent::Kind;
@@ -20,17 +20,17 @@ class ScriptedTracer final : public Tracer {
   struct Thread {
     char state = 'S';
     std::optional<Error> seize_failure;
-    std::deque<TraceEvent> events;  // before it stops: one per poll
+    std::deque<TraceEvent> events;  // reported before it stops, one per poll
     bool ends_when_interrupted = false;
-    bool stops = true;                         // false: it never does
-    std::chrono::milliseconds stops_after{0};  // of all the time that has passed
+    bool stops = true;                         // false: the thread never stops
+    std::chrono::milliseconds stops_after{0};  // it stops once this much time has passed in all
     bool is_reborn = false;                    // after its end, a new thread gets its number
     std::optional<char> state_when_interrupted;
     bool is_after_syscall = true;
     std::optional<Error> register_failure;
     RawRegisters registers{};
     std::uint64_t deliverable = 0;
-    // A record of its treatment:
+    // A record of what was done to the thread:
     bool is_traced = false;
     bool is_still = false;
     bool is_interrupted = false;

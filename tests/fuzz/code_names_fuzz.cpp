@@ -10,8 +10,8 @@
 #include "attach/sandbox/sandbox.h"
 #include "symbols/unwind/places.h"
 
-// What names the instructions of a module: debug information with its scopes, line tables, symbols
-// that were left in compressed form, and the relocations of stubs.
+// Reads everything that names the instructions of a module: debug information with its scopes, line
+// tables, symbols in compressed form, and the relocations of stubs.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace heapattach;
   constexpr std::size_t kMostUnpacked = std::size_t{1} << 20;

@@ -15,7 +15,7 @@ namespace {
 
 using namespace heapattach;
 
-// The map and the readable bytes must agree about `at`.
+// Checks that the map and the readable bytes agree about `at`.
 void read_around(const CoreFile& core, RemoteAddr at) {
   std::array<std::byte, 64> bytes{};
   const auto count = core.read_some(at, bytes);
@@ -27,7 +27,7 @@ void read_around(const CoreFile& core, RemoteAddr at) {
 
 }  // namespace
 
-// A core file. Its map is in order, and its memory is where the map says.
+// Reads a core file. The map must be in order, and memory must be where the map says.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const Fd file(::memfd_create("core", MFD_CLOEXEC));
   if (::ftruncate(file.get(), 0) != 0) std::abort();

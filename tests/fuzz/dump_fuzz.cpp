@@ -21,7 +21,7 @@ constexpr std::uint64_t kMostBytes = 16U << 20U;
 
 }  // namespace
 
-// A collector's dump, plain or packed. The counts equal what it lists.
+// Reads a collector's dump, plain or packed. The counts must equal what the dump lists.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const Fd file(::memfd_create("dump", MFD_CLOEXEC));
   if (::ftruncate(file.get(), 0) != 0) std::abort();

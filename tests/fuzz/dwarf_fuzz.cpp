@@ -6,7 +6,7 @@
 
 #include "symbols/dwarf/dwarf_types.h"
 
-// Debug information, as the bytes of a whole ELF file.
+// Reads debug information from the bytes of a whole ELF file.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace heapattach;
   static const Fd file(memfd_create("fuzz", MFD_CLOEXEC));

@@ -9,7 +9,7 @@
 #include "symbols/elf/elf_file.h"
 #include "symbols/elf/module.h"
 
-// The headers, symbols and loaded bytes of an ELF file, and the demangled names of its symbols.
+// Reads the headers, symbols and loaded bytes of an ELF file, and demangles its symbols.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace heapattach;
   pretend_to_have_no_rights();

@@ -7,7 +7,7 @@
 #include "attach/arch/processors.h"
 #include "symbols/boehm/arch/evaluator.h"
 
-// A target's machine code, whose data flow is followed on every path.
+// Follows the data flow in a target's machine code on every path.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace heapattach;
   static constexpr RemoteAddr kCode{0x401000};

@@ -6,7 +6,7 @@
 #include "symbols/types/model_bytes.h"
 #include "symbols/types/model_checks.h"
 
-// The output of the sandbox. Every reference in a model that passed the checks is valid.
+// Reads the sandbox's output. Every reference in a model that passes the checks must be valid.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace heapattach::types;
   auto model = model_from_bytes(std::as_bytes(std::span(data, size)));

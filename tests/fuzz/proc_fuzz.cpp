@@ -8,7 +8,7 @@
 #include "attach/process/process_status.h"
 #include "attach/process/thread_state.h"
 
-// The texts of /proc, in which names and paths are the target's own.
+// Parses texts of /proc, in which the target chooses names and paths.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace heapattach;
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -29,13 +29,13 @@ class Bytes final : public MemoryReader {
 
 }  // namespace
 
-// What a process publishes about itself.
+// Reads what a process publishes about itself.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   Mapping mapping;
   mapping.range = {{0}, 4096};
   mapping.path = "/memfd:OTEL_CTX";
-  // A publisher that never finishes costs 20 ms, and nothing else is learned from it.
+  // Skips a context that is still being published: waiting for it costs 20 ms and tests nothing.
   const bool is_changing =
       size >= 24 && std::all_of(data + 16, data + 24, [](std::uint8_t one) { return one == 0; });
   if (!is_changing) (void)read_process_context(Bytes(bytes), MemoryMap({mapping}));

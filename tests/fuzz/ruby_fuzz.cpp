@@ -13,7 +13,7 @@
 #include "report/model/counts.h"
 #include "tests/support/memory_sink.h"
 
-// A dump that Ruby wrote. One that can be read is counted, and written as a snapshot.
+// Reads a dump of Ruby. If that succeeds, counts the objects and writes them as a snapshot.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace heapattach;
   const Fd file(::memfd_create("dump", MFD_CLOEXEC));

@@ -19,8 +19,9 @@
 #include "tests/support/context_message.h"
 #include "tests/support/core_builder.h"
 
-// fuzz_seeds INPUTS OUTPUT: makes the folders OUTPUT/<reader> that the fuzzers start from, out of
-// the ELF files of the folder INPUTS (which the tests compile) and of what is below.
+// fuzz_seeds INPUTS OUTPUT: makes the folders OUTPUT/<reader> that the fuzzers start from. The
+// seeds are the ELF files of the folder INPUTS, which the tests compile, and the inputs written
+// below.
 namespace {
 
 using namespace heapattach;
@@ -102,7 +103,7 @@ void write(const files::path& path, std::span<const std::byte> bytes) {
              static_cast<std::streamsize>(bytes.size()));
 }
 
-// Code for the evaluator: a piece of the program's own.
+// Writes code for the evaluator: a piece of the ELF file's own code.
 void write_code(const ElfFile& elf, const files::path& path) {
   for (const LoadSegment& segment : elf.segments()) {
     if (!segment.executable) continue;
@@ -139,7 +140,7 @@ void write_seeds_of(const files::path& program, const files::path& output) {
                    error);
 }
 
-// The program together with the separate file that has the rest of its debug information.
+// Writes a program together with the separate file that has the rest of its debug information.
 void write_spread_seeds_of(const files::path& program, const files::path& output) {
   for (const char* extension : {".dwo", ".dwp", ".supplement"}) {
     const files::path beside = program.string() + extension;
@@ -158,7 +159,7 @@ void write_text(const files::path& path, const std::string& text) {
   write(path, std::as_bytes(std::span(text)));
 }
 
-// In the kernel's form, and in gcore's, which leaves out more.
+// Writes core files in the kernel's form, and in gcore's, which leaves out more.
 void write_cores(const files::path& output) {
   CoreBuilder core;
   core.process(7, "app").thread(8, 0x7f0000000010, 11).thread(7, 0x7f0000000020);
@@ -175,7 +176,7 @@ void write_cores(const files::path& output) {
   write_text(output / "core" / "cut", text.substr(0, text.size() - 40));
 }
 
-// Two objects and a text, in both formats.
+// Writes dumps of two objects and a text, in both formats.
 void write_dumps(const files::path& output) {
   constexpr std::uint64_t kEnd = ~std::uint64_t{0};
   constexpr std::uint64_t kAtomic = std::uint64_t{1} << 63;
@@ -191,7 +192,7 @@ void write_dumps(const files::path& output) {
                                      0x7f0000002000, 32 | kAtomic, 1, 0x400000004, 5, 6, kEnd}));
 }
 
-// A payload, and a header with one.
+// Writes a payload, and a header with its payload.
 void write_process_contexts(const files::path& output) {
   using namespace context;
   const std::string resource =

@@ -17,7 +17,7 @@ namespace {
 
 using namespace heapattach;
 
-// Files in memory; `bytes` are a whole file.
+// Reads `bytes`, which are a whole file, by way of a file in memory.
 Result<snapshot::Snapshot> read_bytes(const void* bytes, std::size_t size) {
   const Fd file(::memfd_create("snapshot", MFD_CLOEXEC));
   if (::write(file.get(), bytes, size) != static_cast<ssize_t>(size)) std::abort();
@@ -34,8 +34,8 @@ std::string written(const snapshot::Snapshot& snapshot) {
 
 }  // namespace
 
-// A saved snapshot. One that can be read and is whole is written as something that is read as the
-// same; and what is counted of it adds up.
+// Reads a saved snapshot. If it can be read and is complete, writes it and reads it again: the
+// result must be the same. The counts must add up.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto found = read_bytes(data, size);
   if (!found) return 0;

@@ -19,7 +19,7 @@ bool fill(const Fd& file, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-// Debug information that was split off or moved to a supplementary file, with its main file.
+// Reads debug information that was split off or moved to a supplementary file, with its main file.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const Fd program(memfd_create("program", MFD_CLOEXEC));
   static const Fd beside(memfd_create("beside", MFD_CLOEXEC));

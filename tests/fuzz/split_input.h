@@ -9,8 +9,8 @@
 
 #include "symbols/elf/companions.h"
 
-// The input of fuzz_split, two files in one: a byte for the kind, the size of the second file, the
-// second file, and the program that it belongs to.
+// The input of fuzz_split is two files in one: a byte for the kind, the size of the second file,
+// the second file, and the program that it belongs to.
 namespace heapattach::fuzz {
 
 struct SplitInput {

@@ -7,7 +7,7 @@
 #include "symbols/unwind/local_types.h"
 #include "symbols/unwind/stack_bytes.h"
 
-// The output of the worker that walks stacks, and the types that it names.
+// Reads the output of the worker that walks stacks, and the types that it names.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace heapattach;
   types::TypeModel model;
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const types::TypeRef type = unwind::type_of_local(local.local.type, model);
       if (type != types::kNoType && type >= model.types().size()) std::abort();
     }
-    // A parsed part is written back identically.
+    // A part that could be parsed must be written back identically.
     const auto bytes = unwind::to_bytes(*part);
     const auto taken = before.first(before.size() - rest.size());
     if (bytes.size() != taken.size()) std::abort();

@@ -16,14 +16,14 @@ namespace {
 
 using namespace heapattach;
 
-// Files in memory; `bytes` are a whole file.
+// Reads `bytes`, which are a whole file, by way of a file in memory.
 Result<trace::Trace> read_bytes(const void* bytes, std::size_t size) {
   const Fd file(::memfd_create("trace", MFD_CLOEXEC));
   if (::write(file.get(), bytes, size) != static_cast<ssize_t>(size)) std::abort();
   read::ReadTraceOptions options;
   options.block_bytes = 100;  // so that block boundaries are everywhere
   auto opened = read::TextFile::open("/proc/self/fd/" + std::to_string(file.get()), {});
-  if (!opened) return opened.error();  // e.g. what claims to be compressed and is not
+  if (!opened) return opened.error();  // for example, it claims to be compressed and is not
   return read::read_trace_lines(std::move(*opened), options);
 }
 
@@ -35,8 +35,8 @@ std::string written(const trace::Trace& trace) {
 
 }  // namespace
 
-// A saved trace. One that can be read is written as something that is read as the same, and its
-// rows can be made.
+// Reads a saved trace. If that succeeds, makes its rows, writes it and reads it again: the result
+// must be the same.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto found = read_bytes(data, size);
   if (!found) return 0;

@@ -5,7 +5,7 @@
 #include "symbols/crystal/type_info.h"
 #include "symbols/types/crystal_type_info.h"
 
-// A compiler's table of types, in both forms, and the layouts made from it.
+// Reads a compiler's table of types, in both forms, and makes layouts from it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace heapattach;
   auto types = crystal::parse_type_info({reinterpret_cast<const char*>(data), size});

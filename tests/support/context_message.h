@@ -21,7 +21,7 @@ inline std::string field(std::uint32_t number, std::string_view bytes) {
   return varint(std::uint64_t{number} << 3U | 2U) + varint(bytes.size()) + std::string(bytes);
 }
 
-// A KeyValue with a text.
+// Makes a KeyValue with a text.
 inline std::string attribute(std::string_view name, std::string_view value) {
   return field(1, name) + field(2, field(1, value));
 }

@@ -32,18 +32,18 @@ class CoreBuilder {
     status.pr_reg[16] = 0x401000;                             // rip
     return note(NT_PRSTATUS, bytes_of(status));
   }
-  // From here on, it is of this processor (e_machine).
+  // Sets the processor (e_machine) of all that follows.
   CoreBuilder& machine(std::uint16_t machine) {
     machine_ = machine;
     return *this;
   }
-  // A thread of aarch64, with x0 to x30, sp and pc.
+  // Adds a thread of aarch64. `registers` are x0 to x30, sp and pc.
   CoreBuilder& thread_of_aarch64(int tid, const std::array<std::uint64_t, 33>& registers) {
     constexpr std::size_t kRegistersAt = offsetof(elf_prstatus, pr_reg);
     elf_prstatus status{};
     status.pr_pid = tid;
     std::string body = bytes_of(status).substr(0, kRegistersAt) + bytes_of(registers);
-    return note(NT_PRSTATUS, body + words({0, 0}));  // pstate, and whether there are others
+    return note(NT_PRSTATUS, body + words({0, 0}));  // pstate and pr_fpvalid
   }
   CoreBuilder& program_headers_at(std::uint64_t address) {
     return note(NT_AUXV, words({AT_PHDR, address, AT_NULL, 0}));
@@ -72,7 +72,7 @@ class CoreBuilder {
     notes_.resize((notes_.size() + 3) / 4 * 4);
     return *this;
   }
-  // Memory of `bytes` bytes, of which the core file holds those of `stored`.
+  // Adds memory of `bytes` bytes. The core file has only `stored`, the first of them.
   CoreBuilder& memory(std::uint64_t start,
                       std::uint64_t bytes,
                       const std::string& stored,

@@ -25,7 +25,7 @@ class SnapshotBuilder {
     return static_cast<snapshot::TypeIndex>(snapshot.types.size() - 1);
   }
 
-  // Its pointers are pairs of byte offset and object index.
+  // Adds an object. Its pointers are pairs of a byte offset and an object's index.
   snapshot::Object& object(
       std::uint64_t address,
       snapshot::TypeIndex type,

@@ -21,7 +21,7 @@ class ModelBuilder {
   types::TypeRef opaque(const std::string& name, std::optional<std::uint64_t> bytes = {}) {
     return made(name, types::Shape::Opaque, bytes);
   }
-  // A pointer of C: "struct node *".
+  // A C pointer: "struct node *".
   types::TypeRef pointer(types::TypeRef target) {
     return leading_to(model[target].name + " *", target);
   }
@@ -29,7 +29,7 @@ class ModelBuilder {
   types::TypeRef buffer(types::TypeRef element) {
     return leading_to("Pointer(" + model[element].name + ")", element);
   }
-  // A reference of Crystal.
+  // A Crystal reference.
   types::TypeRef reference(types::TypeRef target) {
     const auto ref = leading_to(model[target].name + " *", target);
     model[ref].is_reference = true;

@@ -34,17 +34,17 @@ class TypedHeap {
   TypedHeap(const TypedHeap&) = delete;
   TypedHeap& operator=(const TypedHeap&) = delete;
 
-  // A class with an id; its layout, if any, is in the model.
+  // Adds a class with an id. Its layout, if it has one, is in the model.
   void add_class(std::uint32_t id,
                  const std::string& name,
                  std::uint64_t bytes,
                  bool is_atomic = false);
 
-  // A new object, in a new block if that kind and size has none yet.
+  // Makes an object, in a new block if there is none for that kind and size.
   RemoteAddr object(std::uint64_t bytes, std::uint8_t kind = heap::kNormal);
-  // … that begins with a type id.
+  // Makes an object that begins with a type id.
   RemoteAddr instance(std::uint32_t id, std::uint64_t bytes, std::uint8_t kind = heap::kNormal);
-  // A variable at `offset` of the program's data that holds `word`.
+  // Adds a variable at `offset` in the program's data, which holds `word`.
   void global(const std::string& name, types::TypeRef type, std::uint64_t offset, RemoteAddr word);
 
   void join();
@@ -64,7 +64,7 @@ class TypedHeap {
   std::optional<CapturedHeap> captured;
   snapshot::Snapshot snapshot;
   std::uint64_t conflicts = 0;
-  std::size_t values = 0;  // of their bytes to keep; 0: none
+  std::size_t values = 0;  // the most bytes of a text to keep; 0: keep no values
   // Names objects as a runtime's reader does; may be empty.
   std::function<runtimes::ObjectNames(const runtimes::HeapView&)> namer;
 
