@@ -37,7 +37,7 @@ TEST_CASE("a recorder is put only where there is room for it") {
   CloneFacts facts = comfortable();
   const auto obstacle = [&] { return obstacle_to_recorder(facts, need).value_or(""); };
   CHECK(obstacle().empty());
-  // The ring is charged to heapattach, and so only to groups that have both.
+  // The ring is charged to heapattach, so it counts only in groups that contain both processes.
   facts.groups = {{"/sys/fs/cgroup/a", 3 * kMegabyte, false}, {"/sys/fs/cgroup", kGigabyte, false}};
   CHECK(obstacle().empty());
   facts.groups.front().is_ours = true;

@@ -36,7 +36,8 @@ RemoteAddr after_function() {
   return ScriptedControl::kStub + Stub::function_bytes() + Stub::call_entry() + 2;
 }
 
-// The kernel's part: a stop at the call after the function, then after it, then ours.
+// The kernel's part: the thread stops at the system call after the function, then at that call's
+// end, and then because it was asked to stop.
 RemoteStop at_call_after(ScriptedControl& control) {
   control.now.rip = after_function().value;
   control.now.orig_rax = SYS_getpid;
@@ -76,7 +77,7 @@ RemoteStop fault(ScriptedControl& control) {
   control.extended.assign(832, std::byte{9});
   control.mask = 0;
   control.space.put(kErrno, std::int32_t{EBADF});
-  // The stub has found the address of errno, and its value.
+  // The stub has stored the address of errno, and its value.
   const std::uint64_t block = control.now.r14;
   control.space.put(RemoteAddr{block + 48}, kErrno.value);
   control.space.put(RemoteAddr{block + 56}, std::int32_t{77});
@@ -122,7 +123,8 @@ struct Played {
     if (!control.space.read(ScriptedControl::kStub, there)) return false;
     return std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{0}; });
   }
-  // Still in the function or the stub, with the stub in place.
+  // Whether the detached thread returns by itself: it is in the function or the stub, and the stub
+  // is in memory.
   [[nodiscard]] bool finds_way_back() const { return control.is_detached && !is_padding_zero(); }
 };
 
@@ -157,7 +159,7 @@ TEST_CASE("everything that a function in place needs is written before the threa
   const std::vector<std::string> begin(played.control.log.begin(), played.control.log.begin() + 5);
   CHECK(begin == std::vector<std::string>{"extended state", "write", "write", "set registers",
                                           "run to call"});
-  // All signals are blocked only where the stub sets the mask again by itself.
+  // All signals are blocked only while the stub itself will set the mask again.
   const auto blocked =
       std::find(played.control.log.begin(), played.control.log.end(), std::string("set mask"));
   CHECK(std::count(played.control.log.begin(), blocked, std::string("wait")) == 1);

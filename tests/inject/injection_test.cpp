@@ -100,7 +100,7 @@ TEST_CASE("a process that was created is killed if a later step fails") {
   ScriptedControl whole;
   REQUIRE(make_call(prepared(whole), thread(), a_clone()).has_value());
   ScriptedControl control;
-  prepared(control).fail_at = whole.steps;  // the wait for its first stop
+  prepared(control).fail_at = whole.steps;  // the wait for the child's first stop
   CHECK(!make_call(control, thread(), a_clone()).has_value());
   CHECK(control.is_child_killed);
   CHECK(is_as_found(control));

@@ -17,7 +17,7 @@ constexpr RemoteAddr kModule{0x400000};
 constexpr RemoteAddr kPadding{0x400840};
 constexpr RemoteAddr kStack{0x7f0000000000};
 constexpr std::uint64_t kStackSize = 0x40000;
-constexpr RemoteAddr kStackPointer = kStack + 0x30000;  // of the thread that was borrowed
+constexpr RemoteAddr kStackPointer = kStack + 0x30000;  // of the borrowed thread
 
 // A module of one page, and one stack.
 struct Left {
@@ -104,7 +104,7 @@ TEST_CASE("a stub is in use while a thread is in it or may return to it") {
   left.put(kPadding, Stub::image(kPadding, left.way_back, 0, 3));
   CHECK(!left.is_used(at(kElsewhere, kStackPointer)));
   CHECK(left.is_used(at(kPadding + 8, kStackPointer)));
-  CHECK(left.is_used(FrozenThread{}));  // that could not be stopped
+  CHECK(left.is_used(FrozenThread{}));  // a thread that could not be stopped
   SUBCASE("from a signal handler on another stack") {
     const RemoteAddr handler = kStack + 0x1000;
     left.memory.put(handler + 0x200, (kPadding + 20).value);

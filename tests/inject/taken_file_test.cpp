@@ -1,4 +1,4 @@
-// Taking files from a descriptor table that other processes share.
+// Tests taking files from a descriptor table that other processes share.
 
 #include "inject/taken_file.h"
 
@@ -27,7 +27,7 @@ TEST_CASE("memory on which another process holds a lease is refused without wait
   const MadeFile made{child, memory.get()};
   REQUIRE(holder);
   CHECK(take_memory(*holder, made, "taken", O_RDWR));
-  // The kernel asks for the lease with SIGIO, and waits 45 s for it to be given up.
+  // The kernel asks this process to give up the lease with SIGIO, and waits 45 s for that.
   const auto before = std::signal(SIGIO, SIG_IGN);
   if (fcntl(memory.get(), F_SETLEASE, F_RDLCK) != 0) {
     MESSAGE("skipped: this kernel has no leases of memory");

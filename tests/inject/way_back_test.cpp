@@ -23,7 +23,7 @@ constexpr RemoteAddr kSequence{0x2000};
 constexpr RemoteAddr kAbort{0x5004};
 constexpr std::uint32_t kSignature = 0x53053053;
 
-// A thread whose area names a sequence of 32 bytes at 0x4000.
+// Makes the rseq area of a thread, which names a sequence of 32 bytes at 0x4000.
 void put_sequence(const rseq_cs& sequence, FakeMemory& memory) {
   memory.map_zero(kArea, 32);
   memory.put(kArea + 8, kSequence.value);

@@ -22,13 +22,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The child must not write the test's own buffered output.
+// Empties the buffers first, so that the child does not write the test's output again.
 GuardedEnd guarded(std::chrono::milliseconds time, const std::function<int()>& work) {
   std::fflush(nullptr);
   std::cout.flush();
   return run_guarded(Clock::now() + time, [&] {
     const int status = work();
-    _exit(status);  // not the destructors of the tests
+    _exit(status);  // does not run the destructors of the tests
     return status;
   });
 }
@@ -55,7 +55,7 @@ TEST_CASE("guarded work that ignores its deadline is killed shortly after it") {
   CHECK_FALSE(end.signal);
   CHECK_FALSE(end.is_left);
   CHECK(Clock::now() - start >= 100ms);
-  CHECK(Clock::now() - start < 30s);  // 60 s if nothing ends it
+  CHECK(Clock::now() - start < 30s);  // it would take 60 s if nothing ended it
 }
 
 TEST_CASE("a guarded deadline can be moved, and extended for work that must not be cut short") {

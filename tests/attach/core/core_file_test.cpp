@@ -66,7 +66,7 @@ TEST_CASE("a core file shows its process, threads and memory") {
   REQUIRE(core.threads().size() == 2);
   CHECK(core.threads()[0].tid == 4711);
   CHECK(core.threads()[0].name.empty());
-  CHECK(core.threads()[1].name == "service");  // the one that ended it
+  CHECK(core.threads()[1].name == "service");  // the thread that ended the process
   CHECK(core.threads()[1].registers->stack_pointer == RemoteAddr{kHeap + 8});
   CHECK(core.threads()[1].registers->instruction_pointer == RemoteAddr{0x401000});
   CHECK(opened.text_at(kHeap + kPage - 3) == "hhh");
@@ -116,7 +116,7 @@ TEST_CASE("memory and mapped files make one map, even where gcore leaves parts o
   REQUIRE(mappings.size() == 7);
   CHECK(std::is_sorted(mappings.begin(), mappings.end(),
                        [](const Mapping& a, const Mapping& b) { return a.range < b.range; }));
-  // A part that no segment describes, of a file that begins as a program does.
+  // No segment describes this part, but the file begins as a program does, so the part is code.
   const Mapping* const code = core.map().find(RemoteAddr{kProgram + kPage});
   REQUIRE(code != nullptr);
   CHECK(code->range == Range{RemoteAddr{kProgram + kPage}, 2 * kPage});
@@ -127,7 +127,8 @@ TEST_CASE("memory and mapped files make one map, even where gcore leaves parts o
   const Mapping* const data = core.map().find(RemoteAddr{kProgram + 3 * kPage});
   CHECK(data->writable);
   CHECK(data->path == "/srv/app");
-  // One part of a file that is not in the core file counts as data; two count as a program.
+  // A file of which the core file has nothing counts as data if it is mapped once, and as a program
+  // if it is mapped twice.
   CHECK_FALSE(core.map().find(RemoteAddr{0x500000})->executable);
   CHECK(core.map().find(RemoteAddr{0x600000})->executable);
   CHECK(core.map().find(RemoteAddr{0x600000})->path == "/srv/old");
@@ -147,7 +148,7 @@ TEST_CASE("memory that a core file omits is read from the file lent for it") {
   CHECK(opened.text_at(kProgram) == "core");
   CHECK(opened.text_at(kProgram + 4) == "from its beginning");
   CHECK(opened.text_at(kProgram + 100) == "(fault)");  // past the end of the file
-  // A second one for the same memory is not used.
+  // A second file that is lent for the same memory is not used.
   REQUIRE((*opened).lend({RemoteAddr{kProgram + kPage}, kPage}, fd, 0));
   CHECK(opened.text_at(kProgram + kPage) == "(fault)");
 }
@@ -179,7 +180,7 @@ TEST_CASE("a core file of aarch64 shows its threads on any machine") {
   core.machine(EM_AARCH64).process(4711, "service").thread_of_aarch64(4711, registers);
   core.note(NT_FPREGSET, CoreBuilder::words({0, 7, 0, 8}));
   core.note(NT_ARM_TLS, CoreBuilder::words({kHeap + 0x20}), "LINUX");
-  core.note(NT_X86_XSTATE, std::string(700, 'x'), "LINUX");  // of another processor
+  core.note(NT_X86_XSTATE, std::string(700, 'x'), "LINUX");  // a note of another processor
   core.memory(kHeap, kPage, std::string(kPage, 'h'));
   Opened opened(core.text());
   CHECK((*opened).machine() == EM_AARCH64);

@@ -75,7 +75,7 @@ TEST_CASE("in memory that may stall, only present pages are read") {
     const auto first = memory.first_part({at + from, length});
     return std::pair(first.bytes, first.may_stall);
   };
-  CHECK(part(0, 8 * kPage) == std::pair(kPage, false));  // outside of it
+  CHECK(part(0, 8 * kPage) == std::pair(kPage, false));  // the part before the mapping
   CHECK(part(kPage, kPage) == std::pair(kPage, true));
   CHECK(part(kPage + 8, 7 * kPage) == std::pair(kPage - 8, true));
   CHECK(part(2 * kPage + 8, 6 * kPage) == std::pair(2 * kPage - 8, false));
@@ -83,7 +83,7 @@ TEST_CASE("in memory that may stall, only present pages are read") {
   CHECK(part(6 * kPage, 2 * kPage) == std::pair(kPage, false));
   CHECK(part(7 * kPage, kPage) == std::pair(kPage, false));
   CHECK(memory.userfault_bytes({{at, 2 * kPage}, {at + 6 * kPage, 2 * kPage}}) == 2 * kPage);
-  // If the kernel gives no answer, no page is present.
+  // If the kernel gives no answer, no page counts as present.
   const StallingMemory unknown({{{at, 8 * kPage}, false}}, Fd());
   CHECK(unknown.userfault_bytes({{at, kPage}}) == 0);
   CHECK(unknown.first_part({at + 2 * kPage, 8}).may_stall);

@@ -104,12 +104,12 @@ TEST_CASE("anonymous memory that was never touched is not read") {
   CHECK(parts[2].is_untouched);
   CHECK_FALSE(parts[3].is_untouched);
   CHECK(parts[3].bytes == page_bytes());
-  // The parts of pages at both ends count like the pages.
+  // A part of a page at either end counts like the whole page.
   const auto within = untouched.first_parts({memory.start() + (1 << 20) + 5, (1 << 20) - 7});
   REQUIRE(within.size() == 2);
   CHECK(within[0].bytes == page_bytes() - 5);
   CHECK(within[0].bytes + within[1].bytes == (1 << 20) - 7);
-  // What is short is read.
+  // A short range is always read.
   const auto small = untouched.first_parts({memory.start(), 4096});
   REQUIRE(small.size() == 1);
   CHECK_FALSE(small[0].is_untouched);
@@ -133,7 +133,7 @@ TEST_CASE("anonymous memory that was never touched is not read") {
   CHECK(child.present_pages(memory.range()) == touched);
 }
 
-// A child's page tables say nothing about such memory until the child touches it.
+// A child's page tables lack the pages of files and of shared memory until the child touches them.
 TEST_CASE("absent pages of files and of shared memory are read") {
   const int file = memfd_create("untouched", MFD_CLOEXEC);
   REQUIRE(file >= 0);
@@ -173,7 +173,7 @@ TEST_CASE("memory that the process must not read is still unreadable") {
   CHECK(*holes == std::vector<Range>{memory.range()});
 }
 
-// A child of this process cannot change its memory by itself; this one does so when it is told.
+// The memory of a child is only changed by the child itself; this one does so on request.
 TEST_CASE("memory is judged by what it is, not by what it was") {
   Mapped memory(MAP_PRIVATE | MAP_ANONYMOUS);
   const int file = memfd_create("later", MFD_CLOEXEC);

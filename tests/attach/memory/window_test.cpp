@@ -55,7 +55,7 @@ std::uint64_t word_at(const std::byte* begin, std::size_t word) {
   return value;
 }
 
-// How many of our pages between two addresses are resident.
+// The number of resident pages of this process among `pages`, which begin at `begin`.
 std::size_t resident_pages(const std::byte* begin, std::size_t pages) {
   std::vector<unsigned char> present(pages);
   REQUIRE(mincore(const_cast<std::byte*>(begin), pages * kPage, present.data()) == 0);

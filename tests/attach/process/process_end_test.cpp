@@ -20,7 +20,7 @@ struct Waiting {
     ::kill(::getpid(), SIGSTOP);
     for (;;) ::pause();
   }
-  // Until it is a zombie.
+  // Ends the child by a signal, and waits until it is a zombie.
   void end_by(int signal) const {
     ::kill(pid, signal);
     ::kill(pid, SIGCONT);
@@ -41,7 +41,7 @@ void check_end(int signal, const std::string& words) {
   CHECK(end.words() == words);
   int status = 0;
   ::waitpid(child.pid, &status, 0);
-  // Kernels before 6.15 tell only the parent.
+  // Kernels before 6.15 tell the status only to the parent.
   const auto known = end.status();
   CHECK((!known || *known == status));
   CHECK((known || end.words() == "has ended"));

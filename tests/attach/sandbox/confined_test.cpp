@@ -50,7 +50,7 @@ void write_pipe(int fd, const std::string& text) {
   [[maybe_unused]] const ssize_t written = ::write(fd, text.data(), text.size());
 }
 
-// Confinement is for good, so that a child has it.
+// Runs `work` in a child, because confinement cannot be undone.
 Said confined(const BrokerDuties& duties, const std::function<std::string()>& work) {
   std::array<int, 2> said{};
   std::array<int, 2> notes{};
@@ -78,7 +78,7 @@ bool has_walls() {
   return has;
 }
 
-// Its text, or why there is none.
+// The text of a file, or the reason why it could not be opened.
 std::string outcome(const Result<Fd>& file) {
   if (!file) return file.error().message();
   std::array<char, 64> text{};

@@ -34,7 +34,7 @@ TEST_CASE("a filter lets a call run, lets it fail, or may do harm") {
   CHECK(verdict_is(kRefuse) == FilterEffect::MayFail);
   CHECK(verdict_is(SECCOMP_RET_ERRNO | 511) == FilterEffect::MayFail);
   CHECK(verdict_is(SECCOMP_RET_ERRNO | 512) == FilterEffect::MayHarm);  // ERESTARTSYS
-  CHECK(verdict_is(SECCOMP_RET_ERRNO) == FilterEffect::MayHarm);        // "it worked", with 0
+  CHECK(verdict_is(SECCOMP_RET_ERRNO) == FilterEffect::MayHarm);        // 0: it seems to succeed
   for (const std::uint32_t harm :
        {std::uint32_t{SECCOMP_RET_KILL_PROCESS}, std::uint32_t{SECCOMP_RET_KILL_THREAD},
         std::uint32_t{SECCOMP_RET_TRAP}, std::uint32_t{SECCOMP_RET_TRACE},
@@ -67,7 +67,7 @@ TEST_CASE("every path that a call's arguments could lead to counts") {
 TEST_CASE("a verdict is followed through the registers and the memory of a filter") {
   constexpr unsigned kNumber = offsetof(seccomp_data, nr);
   constexpr unsigned kArgument = offsetof(seccomp_data, args);
-  // It compares the number by way of the memory and the other register.
+  // This filter compares the number by way of its memory and its other register.
   const auto by_register =
       loading(kNumber, {BPF_STMT(BPF_ST, 3), BPF_STMT(BPF_LDX | BPF_W | BPF_MEM, 3),
                         BPF_STMT(BPF_LD | BPF_W | BPF_IMM, SYS_close),
@@ -75,14 +75,14 @@ TEST_CASE("a verdict is followed through the registers and the memory of a filte
                         BPF_STMT(BPF_RET | BPF_K, kKill), BPF_STMT(BPF_RET | BPF_K, kAllow)});
   CHECK(effect_of(by_register, SYS_close) == FilterEffect::MayHarm);
   CHECK(effect_of(by_register, SYS_mmap) == FilterEffect::Runs);
-  // A verdict that is calculated: known, and dependent on an argument.
+  // Verdicts that are calculated: one is known, the other depends on an argument.
   const auto known =
       loading(kNumber, {BPF_STMT(BPF_ALU | BPF_SUB | BPF_K, SYS_close),
                         BPF_STMT(BPF_ALU | BPF_OR | BPF_K, kAllow), BPF_STMT(BPF_RET | BPF_A, 0)});
   CHECK(effect_of(known, SYS_close) == FilterEffect::Runs);
   const auto unknown = loading(kArgument, {BPF_STMT(BPF_RET | BPF_A, 0)});
   CHECK(effect_of(unknown, SYS_close) == FilterEffect::MayHarm);
-  // A division by 0 kills, and so may one by an argument.
+  // A division by 0 kills, so a division by an argument may kill.
   const auto divided =
       loading(kArgument, {BPF_STMT(BPF_MISC | BPF_TAX, 0), BPF_STMT(BPF_ALU | BPF_DIV | BPF_X, 0),
                           BPF_STMT(BPF_RET | BPF_K, kAllow)});

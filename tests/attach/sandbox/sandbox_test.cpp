@@ -83,7 +83,7 @@ TEST_CASE("a worker that crashes is an error that names the signal") {
       },
       short_limits());
   if (!has_filter()) return;
-  REQUIRE_FALSE(result);  // raise() is tgkill() of itself
+  REQUIRE_FALSE(result);  // raise() calls tgkill() for the worker's own thread
   CHECK(result.error().message() == "the worker was killed by signal 9");
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("no worker starts after the deadline") {
 }
 
 TEST_CASE("a worker that allocates without end is an error") {
-  if (kIsSanitized) return;  // its shadow leaves no room for a limit
+  if (kIsSanitized) return;  // a sanitizer's shadow memory would exceed any limit
   const auto result = run_sandboxed(
       [](SandboxOutput&) {
         std::vector<std::string> all;
@@ -262,7 +262,7 @@ TEST_CASE("a worker has the rights of the user nobody") {
 
 namespace {
 
-// What a fed worker does here: it adds the bytes that it reads, on a thread of its own.
+// The work of a fed worker: adds up the bytes that it reads, on a second thread.
 void add_bytes(const Fd& input, SandboxOutput& output) {
   std::uint64_t sum = 0;
   std::thread([&] {

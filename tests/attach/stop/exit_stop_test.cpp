@@ -1,4 +1,4 @@
-// Which threads of a program end, and whether the program ends with them.
+// Tests which threads of a program end, and whether the program ends with them.
 
 #include "attach/stop/exit_stop.h"
 
@@ -33,12 +33,12 @@ TEST_CASE("the end of the last thread is the end of the program") {
 TEST_CASE("threads that exit() ends wait for the thread that called it") {
   EndingThreads threads;
   for (const pid_t tid : {1, 2, 3}) threads.add(tid);
-  threads.stop(2, {SYS_futex, 0});  // comes first
+  threads.stop(2, {SYS_futex, 0});  // stops before the thread that calls exit()
   CHECK_FALSE(threads.is_process_ending());
   CHECK(threads.take_single_ends().empty());
   threads.stop(3, {SYS_exit_group, 0});
   CHECK(threads.is_process_ending());
-  threads.stop(1, {SYS_exit, 0});  // it was about to end anyway, and is held as well
+  threads.stop(1, {SYS_exit, 0});  // a thread that was about to end anyway is held, too
   CHECK(threads.take_single_ends().empty());
   CHECK(threads.running().empty());
 }
@@ -57,10 +57,10 @@ TEST_CASE("a thread that a seccomp filter killed is let go if the others keep ru
   threads.add(1);
   threads.add(2);
   threads.stop(2, {SYS_getppid, SIGSYS});
-  CHECK(threads.is_process_ending());  // as long as nothing else is known
+  CHECK(threads.is_process_ending());  // until it is clear that only a thread was killed
   CHECK(threads.take_filtered_ends({}) == std::vector<pid_t>{2});
   CHECK_FALSE(threads.is_process_ending());
-  // The filter ends the last thread, or the whole process.
+  // Now the filter has ended the last thread, and so the process.
   threads.stop(1, {SYS_getppid, SIGSYS});
   CHECK(threads.take_filtered_ends({}).empty());
   CHECK(threads.is_process_ending());

@@ -67,7 +67,8 @@ TEST_CASE("listings repeat until a complete one shows no new thread") {
 
 TEST_CASE("a thread that vanishes from the listing does not make up for one that was missed") {
   ScriptedTracer tracer;
-  // In the second listing 3 is missing and 2 is on its way out, so the count is right by accident.
+  // Thread 3 is missing in the second listing, and thread 2 is about to end, so the number of
+  // threads is right by accident.
   tracer.listings = {whole({1}), whole({1, 2}), whole({1, 3})};
   SUBCASE("it has ended") {
     tracer.script[2].has_ended = true;
@@ -158,8 +159,8 @@ TEST_CASE("a failed freeze leaves no thread traced") {
   const auto frozen = FrozenProcess::freeze(tracer, {});
   REQUIRE_FALSE(frozen);
   CHECK(frozen.error().kind == expected);
-  // A thread that was seized and not yet asked to stop runs on; the end of the tracing thread frees
-  // it.
+  // A thread that was seized but not yet asked to stop keeps running. It is released by the end of
+  // the tracing thread.
   for (const pid_t tid : tracer.still_traced()) {
     CHECK_FALSE(tracer.script[tid].is_still);
     CHECK_FALSE(tracer.script[tid].is_interrupted);
@@ -177,7 +178,7 @@ TEST_CASE("a sleeping thread that does not stop is a timeout that names it") {
   REQUIRE(!frozen);
   CHECK(frozen.error().kind == ErrorKind::Timeout);
   CHECK(frozen.error().message().find("4712") != std::string::npos);
-  CHECK(tracer.still_traced() == std::set<pid_t>{4712});  // until the tracing thread ends
+  CHECK(tracer.still_traced() == std::set<pid_t>{4712});  // the tracing thread's end releases it
 }
 
 TEST_CASE("a thread without a processor is waited for as long as others may be held") {

@@ -48,7 +48,7 @@ TEST_CASE("untimed calls are rewound, timed ones and all others are not") {
       {SYS_io_pgetevents, 4, 0x7000, 0, true},
       {SYS_io_pgetevents, 4, 0x7000, 0x8000, false},
       {SYS_io_uring_enter, 1, 1, 0, true},
-      {SYS_io_uring_enter, 1, 1 | 8, 0x7000, false},  // an argument that may hold a time limit
+      {SYS_io_uring_enter, 1, 1 | 8, 0x7000, false},  // its argument may contain a time limit
       {SYS_io_uring_enter, 1, 0, 0, false},
       {SYS_recvfrom, 8, 0, 0, false},  // the socket's own time limit is invisible
       {SYS_accept, 8, 0, 0, false},

@@ -55,7 +55,7 @@ TEST_CASE("a function in place finds its arguments, and the stub what to restore
   CHECK(word_at(frame, in.r14) == 1);
   CHECK(word_at(frame, in.r14 + 16) == 3);
   CHECK(word_at(frame, in.r14 + 40) == 6);
-  CHECK(word_at(frame, in.rsp) == 7);  // the first that is not in a register
+  CHECK(word_at(frame, in.rsp) == 7);  // the first argument that is not in a register
   const std::uint64_t text = word_at(frame, in.r14 + 8);
   CHECK(std::memcmp(frame.bytes.data() + (text - frame.at.value), "text", 5) == 0);
   CHECK(frame.saved_errno.value == in.r14 + 48);

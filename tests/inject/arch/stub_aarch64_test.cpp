@@ -1,4 +1,4 @@
-// Compiled for aarch64 only: it is about that processor's instructions.
+// Compiled for aarch64 only: tests that processor's instructions.
 
 #include <cstring>
 
@@ -20,7 +20,7 @@ RawRegisters going_to(RemoteAddr goal) {
   return registers;
 }
 
-// The goals of the direct jumps (b) in the code at `at` that are outside of it.
+// The destinations of the direct jumps (b) that leave the code at `at`.
 std::vector<RemoteAddr> jumps_out(std::span<const std::byte> code, RemoteAddr at) {
   std::vector<RemoteAddr> goals;
   for (std::size_t offset = 0; offset + 4 <= code.size(); offset += 4) {

@@ -1,4 +1,4 @@
-// Which part of a stack the blob copies.
+// Tests which part of a stack the blob copies.
 
 #include <algorithm>
 #include <atomic>
@@ -20,7 +20,7 @@ namespace heapattach::trace {
 
 namespace {
 
-// Allocates at the very end of a stack that is smaller than what is copied, with nothing after it.
+// Allocates at the very end of a stack that is smaller than a copy, with nothing mapped after it.
 void allocate_on_short_stack(void* (*allocate)(std::size_t, int), std::byte* end) {
 #ifdef __x86_64__
   asm volatile(
@@ -101,7 +101,7 @@ class Room {
   void* at_;
 };
 
-// How many bytes are copied of a stack whose pointer is at `at`.
+// The number of bytes that are copied of a stack whose pointer is at `at`.
 std::size_t copied_at(OwnBlob& blob, std::byte* at) {
   allocate_on_short_stack(ha_test_allocate, at);
   const auto records = blob.read();
@@ -130,11 +130,11 @@ TEST_CASE("a stack is copied up to where the collector was told that it ends") {
   CHECK(copied_at(blob, room.end() - 2048 - 128) == 2048 + 128);
   CHECK(copied_at(blob, room.end() - 4096 - 128) == kTestStackBytes);
   CHECK(copied_at(blob, room.end() - 64) == 64);
-  // There is a hole in between.
+  // Now only the last page is known to be mapped.
   blob.tell_span(number(room.end()) - 4096, number(room.end()));
   CHECK(copied_at(blob, room.end() - 2048) == 2048);
   CHECK(copied_at(blob, room.end() - 4096 - 128) == 128);
-  // The memory mapped there is no longer the thread's stack.
+  // The memory is mapped, but is no longer the thread's stack.
   blob.tell_span(number(room.begin()), number(room.end()));
   test_collector.stack_bottom = 0;
   CHECK(copied_at(blob, room.end() - 4096 - 128) == 128);
@@ -144,7 +144,7 @@ TEST_CASE("a stack is copied up to the end in the collector's record of the thre
   OwnBlob blob(1);
   const Room room;
   const std::uint64_t thread = own_thread_pointer();
-  // One with the end in the record, and one with it in a part of the record.
+  // A record has the end itself, or in a part that it references.
   std::uint64_t part[] = {1, 2, number(room.end())};
   std::uint64_t record[] = {0, thread, number(room.end()), number(part)};
   std::uint64_t first[] = {number(record), 4711, 0, 0};
@@ -167,7 +167,7 @@ TEST_CASE("a stack is copied up to the end in the collector's record of the thre
 TEST_CASE("a stack is copied up to the nearest end only, even if more is known of another one") {
   OwnBlob blob(1);
   const Room room;
-  // A coroutine's stack below the first thread's. It is not known yet how far it can be read.
+  // A coroutine's stack is below the first thread's. How far it can be read is not known yet.
   std::byte* const end = room.end() - 4096;
   const std::uint64_t thread = own_thread_pointer();
   std::uint64_t record[] = {0, thread, number(end)};

@@ -37,7 +37,7 @@ TEST_CASE(
     "a record has what its object began with, for objects that the collector does not clear") {
   OwnBlob blob(1);
   auto* const first = static_cast<std::uint32_t*>(ha_test_allocate(16, 0));
-  // The next one is 64 bytes further on.
+  // The next object is 64 bytes further on.
   constexpr std::size_t kStep = 64 / sizeof *first;
   first[kStep] = 0x1234;
   CHECK(ha_test_allocate(16, 0) == first + kStep);
@@ -115,7 +115,7 @@ TEST_CASE("a full ring drops and counts, and never waits") {
   const std::uint64_t dropped = blob.ring().counts().dropped;
   CHECK(dropped > 0);
   CHECK(blob.read().size() + dropped == kMade);
-  // There is room again, over the end of the ring.
+  // There is room again, also for records that wrap around the end of the ring.
   for (int lap = 0; lap < 5; ++lap) {
     for (int i = 0; i < 10; ++i) static_cast<void>(ha_test_allocate(16, 0));
     CHECK(blob.read().size() == 10);
@@ -131,7 +131,7 @@ TEST_CASE("a blob turns itself off when nothing reads, and only then") {
     static_cast<void>(ha_test_allocate(16, 0));
   }
   CHECK(blob.control().enabled == 1);
-  // Its clock moves a few hundred times a second.
+  // The blob's clock advances a few hundred times a second.
   for (int i = 0; i < 10'000 && blob.control().enabled != 0; ++i) {
     static_cast<void>(ha_test_allocate(16, 0));
     usleep(1000);
@@ -180,7 +180,7 @@ TEST_CASE("an object ends when it is freed, or when a collection does not mark i
   CHECK(records[1].record.what == kRecordDead);
   CHECK(records[1].record.address == number(static_cast<char*>(dead)));
   CHECK(records[1].record.collection == 2);
-  // Another object at the place of the dead one is another object.
+  // A new object at the address of a dead one is another object.
   test_collector.only_marked = 0;
   test_collector.collections = 3;
   blob.collect();

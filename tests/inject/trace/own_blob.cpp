@@ -47,9 +47,9 @@ namespace {
 
 constexpr std::size_t kBytes = kBlobCodeBytes + ((sizeof(BlobControl) + 4095) & ~std::size_t{4095});
 
-// The blob reads the objects that it is given, so these are real memory: zeros that take no room.
-// Half of kMostStack (recorder.c), so that tests find free memory for a stack near the thread
-// pointer.
+// The blob reads the objects that it records, so they are real memory: pages of zeros, which take
+// no room. Half of kMostStack (recorder.c), so that tests find free memory for a stack near the
+// thread pointer.
 constexpr std::size_t kRoomBytes = std::size_t{1} << 29;
 
 std::uint64_t room_begin() {
@@ -100,7 +100,7 @@ OwnBlob::OwnBlob(std::uint64_t every, std::uint64_t ring_bytes) {
   hook(1, number(ha_test_plain));
   hook(kLeadingHook, number(ha_test_lead));
   hook(kCollectorFreeHook, number(ha_test_release));
-  ha_test_next();  // the first call makes system calls, which some tests' threads may not
+  ha_test_next();  // the first call makes system calls, which the threads of some tests must not
   control().enabled = 1;
 }
 
@@ -149,7 +149,7 @@ void OwnBlob::fill(std::uint64_t ring_bytes, std::uint64_t every) {
   __builtin___clear_cache(begin, begin + kBlobCodeBytes);
   const auto control = new_control(every, kTestStackBytes, 12345);
   std::memcpy(base_ + kBlobCodeBytes, control.data(), control.size());
-  // The structure of glibc has 0x740 bytes on aarch64, and may be at the beginning of its mapping.
+  // On aarch64, glibc's structure of a thread has 0x740 bytes, and may begin its mapping.
   constexpr std::size_t kNeeded = kThreadBelow == 0 ? kThreadBytes / 2 : 0x740;
   constexpr std::size_t kBefore = kThreadBelow == 0 ? 0 : kThreadBelow - kNeeded;
   NumberedThread here{.number = static_cast<std::uint32_t>(gettid()),

@@ -10,9 +10,9 @@
 #include "inject/trace/blob.h"
 #include "inject/trace/ring.h"
 
-// The functions that are hooked. The first returns addresses that differ, the second counts, the
-// third jumps to the first unless the object is large, and none leads to the fourth. The fifth is
-// not hooked: it jumps to the third or to the fourth, which see its caller.
+// The hooked functions. allocate returns a new address each time, release counts, lead jumps to
+// allocate unless the object is large, and plain is not reached from another one. choose is not
+// hooked: it jumps to lead or to plain, which then see the caller of choose.
 extern "C" {
 void* ha_test_allocate(std::size_t bytes, int kind);
 void ha_test_release(void* object);
@@ -27,10 +27,10 @@ namespace heapattach::trace {
 inline constexpr std::uint64_t kTestRingBytes = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kTestStackBytes = 4096;
 
-// The answers of the test's collector.
+// The answers that the test's collector gives.
 struct TestCollector {
   bool is_without_memory = false;
-  int event_given = -1;  // to the program's handler
+  int event_given = -1;  // the event that the program's handler got
   std::uint32_t collections = 0;
   std::uint64_t only_marked = 0;
   std::uint64_t stack_bottom = 0;
@@ -44,7 +44,7 @@ std::uint64_t number(T* pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
 }
 
-// The blob in our own process, put in as the installer does it from outside.
+// The blob in the test's own process, installed as the installer does it from outside.
 class OwnBlob {
  public:
   explicit OwnBlob(std::uint64_t every, std::uint64_t ring_bytes = kTestRingBytes);
@@ -57,11 +57,11 @@ class OwnBlob {
   }
   [[nodiscard]] Ring& ring() { return *ring_; }
   void collect(int event = kMarkEnd) const;
-  // Says that all memory from `begin` to `end` is mapped.
+  // Tells the blob that all memory from `begin` to `end` is mapped.
   void tell_span(std::uint64_t begin, std::uint64_t end) const;
   // Whether the blob has asked about the memory that ends there.
   [[nodiscard]] bool has_asked(std::uint64_t end) const;
-  // All records, with their stacks.
+  // A record with its stack.
   struct Record {
     RingRecord record;
     std::vector<std::byte> stack;

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-// A process with our name that reads the ring in `file`. Its maps have so many other lines first.
+// A process with heapattach's name that reads the ring in `file`. The ring comes after `lines`
+// other lines in its maps.
 class Reader {
  public:
   Reader(int file, std::size_t lines) {

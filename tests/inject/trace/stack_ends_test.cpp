@@ -1,4 +1,4 @@
-// What the blob is told about threads and stacks.
+// Tests what the blob is told about threads and stacks.
 
 #include "inject/trace/stack_ends.h"
 
@@ -36,7 +36,7 @@ TEST_CASE("the offset of a thread's number is that of the usual libraries, or on
   const auto offset = [](std::vector<NumberedThread> threads) { return offset_of_number(threads); };
   CHECK(offset({thread_with(4711, {0x18, 0x2d0})}) == 0x2d0);
   CHECK(offset({thread_with(4711, {0x30})}) == 0x30);
-  CHECK(offset({thread_with(1, {0x18})}) == 0);  // by chance, as far as we know
+  CHECK(offset({thread_with(1, {0x18})}) == 0);  // one thread may have its number there by chance
   CHECK(offset({thread_with(1, {0x18, 0x400}), thread_with(2, {0x400})}) == 0x400);
   CHECK(offset({thread_with(1, {0x18}), thread_with(2, {0x400})}) == 0);
   CHECK(offset({}) == 0);
@@ -81,7 +81,7 @@ TEST_CASE("a thread's own stack is known from what its C library has noted") {
 
 TEST_CASE(
     "the collector's table of threads is known by its records, which are all in their places") {
-  // As in 8.3, and in 7.6 to 8.2.
+  // The forms of 8.3, and of 7.6 to 8.2.
   const std::vector<ThreadRecordForm> forms = {{2, 3, 0x33, 1, 2}, {1, 5, 0xff'ffff'011f, 0, 6}};
   constexpr std::uint64_t kData = 0x10000;
   constexpr std::uint64_t kTable = kData + 0x400;
@@ -113,7 +113,7 @@ TEST_CASE(
   CHECK(table->end_at == 6 * 8);
   CHECK(table->part_at == 0);
   CHECK(table->list_of(kFirst) == RemoteAddr{kTable + (0x40 ^ 0x17) * 8});
-  // A record in a list where it does not belong.
+  // A record in the wrong list proves that this is not the table.
   add(kFirst, kRecords, 3);
   CHECK_FALSE(find());
 }

@@ -1,4 +1,4 @@
-// Compiled for aarch64 only: it is about the registers of that processor's threads.
+// Compiled for aarch64 only: tests the registers of that processor's threads.
 
 #include <cerrno>
 #include <ctime>
@@ -25,7 +25,7 @@ BlockedCall waiting() {
           .instruction_pointer = {kAfter}};
 }
 
-// The registers at a stop that has interrupted it.
+// The registers at a stop that has interrupted that call.
 RawRegisters stopped(std::uint64_t first, std::uint64_t pc) {
   RawRegisters at;
   const BlockedCall call = waiting();
@@ -102,7 +102,7 @@ TEST_CASE("an untimed call that has failed is made again with its first argument
   RawRegisters timed = failed();
   timed.general.regs[3] = 1000;
   CHECK_FALSE(is_rewindable(timed));
-  RawRegisters unknown = stopped(kFailed, kAfter);  // in no call that we know of
+  RawRegisters unknown = stopped(kFailed, kAfter);  // not known to be in a call
   CHECK_FALSE(is_rewindable(unknown));
 }
 

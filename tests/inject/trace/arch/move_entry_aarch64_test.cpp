@@ -7,8 +7,8 @@
 #include "inject/trace/arch/layout.h"
 #include "inject/trace/arch/move_entry.h"
 
-// The first instructions of functions of aarch64, on any machine. The encodings are those of an
-// assembler.
+// Moves the first instructions of aarch64 functions, on any machine. An assembler made the
+// encodings.
 
 namespace heapattach::trace {
 
@@ -34,7 +34,7 @@ std::vector<std::uint32_t> words_of(std::span<const std::byte> code) {
   return words;
 }
 
-// b, from that instruction of the moved code.
+// The instruction b to `goal`, at this index of the moved code.
 std::uint32_t jump_from(std::size_t index, std::uint64_t goal) {
   return words_of(on_aarch64::jump(kTo.value + 4 * index, goal)).front();
 }
@@ -88,7 +88,7 @@ TEST_CASE("branches of aarch64 keep their goals") {
   }
   SUBCASE("b.eq, cbz, cbnz") {
     for (const std::uint32_t word : {0x54000000U, 0xb4000000U, 0x35000003U}) {
-      // 0x20 bytes onwards; then 8, over the way back
+      // The branch goes 0x20 bytes forward. Moved, it goes 8 bytes: over the jump back.
       const auto entry = moved({word | 8U << 5U, kReturn});
       REQUIRE(entry);
       CHECK(words_of(entry->code) == Words{word | 2U << 5U, jump_from(1, kEntry.value + 4),
@@ -185,7 +185,7 @@ TEST_CASE("after a mark, no jump may lead back to the instruction that moves") {
   const auto entry = moved({0xd503245f, 0xf1000400, 0x54ffffe1, kReturn});
   REQUIRE(!entry);
   CHECK(entry.error().message().find("jumps between") != std::string::npos);
-  // To the mark itself: another call of the function.
+  // A branch to the mark itself is another call of the function.
   CHECK(moved({0xd503245f, 0xf1000400, 0x54ffffc1, kReturn}));
   CHECK(moved({0xf1000400, 0x54ffffe1, kReturn}));
 }

@@ -18,7 +18,7 @@ constexpr RemoteAddr kTo{0x90000};
 std::vector<std::byte> code(std::initializer_list<int> bytes) {
   std::vector<std::byte> made;
   for (const int byte : bytes) made.push_back(static_cast<std::byte>(byte));
-  // Something to return from, after it.
+  // Adds the rest of a function, which returns.
   for (int i = 0; i < 8; ++i) made.push_back(std::byte{0x90});
   made.push_back(std::byte{0xc3});
   return made;
@@ -30,7 +30,7 @@ Result<MovedEntry> moved(std::initializer_list<int> bytes) {
   return move_entry(*disassembler, code(bytes), kEntry, kTo);
 }
 
-// The destination of the 32-bit distance at `at` of the moved code.
+// The destination of the 32-bit distance at offset `at` of the moved code.
 std::uint64_t goal(const MovedEntry& entry, std::size_t at, std::size_t next) {
   std::int32_t distance = 0;
   REQUIRE(at + sizeof distance <= entry.code.size());
@@ -110,7 +110,7 @@ TEST_CASE("a function that jumps between its first instructions is refused") {
   const auto entry = moved({0x55, 0x48, 0x89, 0xe5, 0x90, 0xff, 0xcf, 0x75, 0xf8});
   REQUIRE(!entry);
   CHECK(entry.error().message().find("jumps between") != std::string::npos);
-  // The same to its entry is no problem: that is where the jump is.
+  // A branch to the entry itself is fine: it reaches the jump.
   CHECK(moved({0x55, 0x48, 0x89, 0xe5, 0x90, 0xff, 0xcf, 0x75, 0xf7}));
   // je into the moved bytes themselves
   CHECK(!moved({0x90, 0x48, 0x85, 0xff, 0x74, 0xfb}));

@@ -1,5 +1,5 @@
-// First instructions like those of a collector. Their kinds are those that are moved in different
-// ways: a signature of the return address, a branch, a mark, an address.
+// Functions that begin like those of a collector, with one instruction of each kind that is moved
+// in its own way: a signature of the return address, a branch, a mark, an address.
 
 #ifdef __aarch64__
 asm(R"(

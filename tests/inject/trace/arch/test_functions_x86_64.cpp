@@ -1,4 +1,4 @@
-// First instructions like those of a collector.
+// Functions that begin like those of a collector.
 
 #ifdef __x86_64__
 asm(R"(
