@@ -23,7 +23,8 @@ std::string own_program() {
   return std::filesystem::read_symlink("/proc/self/exe").string();
 }
 
-// A core file of a process that ran this program, with the first page of its file, changed or not.
+// A core file of a process that ran this program. It has the first page of the program's file,
+// changed unless `is_same_build`.
 struct CoreOfOurs {
   explicit CoreOfOurs(bool is_same_build)
       : elf(ElfFile::open(Fd::open(own_program(), O_RDONLY).value()).value()) {

@@ -1,4 +1,4 @@
-// ELF files that cost nothing to make and much to read.
+// ELF files that are small, but would take much time or memory to read.
 
 #include <cstring>
 #include <string>
@@ -166,7 +166,7 @@ TEST_CASE("the symbols of files that are read together have one limit") {
   const SymbolFile made{.symbols = {function(1, 0x1000), function(7, 0x2000)},
                         .names = std::string("\0first\0second\0", 14)};
   FileShare most;
-  REQUIRE(most.take(kMostFileBytes - 300));  // one takes 206
+  REQUIRE(most.take(kMostFileBytes - 300));  // one file takes 206 bytes
   std::vector<Fd> files;
   for (int i = 0; i < 2; ++i) files.push_back(made.make());
   const auto read = ElfFile::open_all(std::move(files));

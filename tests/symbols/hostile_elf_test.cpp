@@ -34,7 +34,7 @@ Fd file_with(const Bytes& bytes) {
   return file;
 }
 
-// A small ELF file; empty if the tests had no compiler.
+// The bytes of a small ELF file; empty if there was no compiler to make one.
 Bytes small_elf() {
   for (const char* const name : {"/gcc_Os_shared_1", "/clang_Os_shared_1"}) {
     const std::string path = std::string(ACCESSOR_DIR) + name;
@@ -44,7 +44,7 @@ Bytes small_elf() {
   return {};
 }
 
-// A worker for each of thousands of files would take most of the time.
+// Reads files without forking workers, which would take most of the time for thousands of files.
 struct WithoutWorkers {
   WithoutWorkers() { pretend_to_have_no_rights(); }
   ~WithoutWorkers() { pretend_to_have_no_rights(false); }
@@ -52,7 +52,7 @@ struct WithoutWorkers {
   WithoutWorkers& operator=(const WithoutWorkers&) = delete;
 };
 
-// Queries everything of a module. The result keeps the compiler from optimising it away.
+// Asks a module for everything. The result keeps the compiler from optimising the questions away.
 std::uint64_t ask_everything(const Bytes& bytes, std::uint64_t bias) {
   const auto module = Module::from_file(file_with(bytes), "/x/hostile", bias);
   if (!module) {
@@ -100,7 +100,7 @@ TEST_CASE("2,000 damaged ELF files do no harm") {
     Bytes bytes = whole;
     const unsigned changes = 1 + random() % 8;
     for (unsigned i = 0; i < changes; ++i) {
-      // Half of the time in the headers, where it matters, at the file's beginning and end.
+      // Half of the changes are in the headers at the file's beginning and end, where they matter.
       const std::size_t third = random() % 4;
       std::size_t at = random() % bytes.size();
       if (third == 0) at = random() % 1024;

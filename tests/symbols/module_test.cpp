@@ -20,7 +20,7 @@ static const char* const kConstant = "a constant of the tests";
 
 namespace {
 
-// The test program itself, which is loaded where dladdr says.
+// The module of the test program itself, at the address that dladdr() reports.
 Module this_program() {
   Dl_info info{};
   REQUIRE(dladdr(&kConstant, &info) != 0);

@@ -25,7 +25,8 @@ struct Truth {
       descriptor, heap, large_free, unmapped;
 };
 
-// One compiled form of accessor_functions.c: loaded if it is a shared library, otherwise only read.
+// One compiled form of accessor_functions.c. It is loaded if it is a shared library; a program is
+// only read.
 class Compiled {
  public:
   explicit Compiled(const std::string& path)

@@ -208,7 +208,7 @@ TEST_CASE("false bottom indices do no harm") {
     CHECK(read(heap).blocks.size() <= 1);
   }
   SUBCASE("a different piece of garbage in every slot") {
-    // Each address points to overlapping bytes; there are more than possible bottom indices.
+    // All entries point to bottom indices that overlap, more of them than can exist.
     heap.put(slot, FakeGcHeap::kAllNils);
     for (std::uint64_t i = 0; i < 2048; ++i) {
       heap.put(FakeGcHeap::kTopIndex + i * 8, FakeGcHeap::kHeap + i * 8);
@@ -230,7 +230,7 @@ TEST_CASE("false bottom indices do no harm") {
 TEST_CASE("a heap with holes is read where there is memory") {
   FakeGcHeap heap;
   const RemoteAddr kept = heap.add_block({.object_bytes = 64});
-  // The map promises a bottom index and headers that are not in memory.
+  // The map has the addresses of a bottom index and of headers that cannot be read.
   const RemoteAddr hole = kHeap + (1U << 22);
   heap.add_memory(RemoteAddr{0x6000'0000'0000}, 0x10000);
   heap.memory().map(RemoteAddr{0x6000'0000'0000}, {});
@@ -250,7 +250,7 @@ TEST_CASE("pages that the collector has write-protected are heap, unreadable one
   std::vector<Mapping> mappings;
   const MemoryMap map = heap.map();
   for (const Mapping& whole : map.mappings()) {
-    // A mapping for each page, as when every other one is protected.
+    // Each page has a mapping of its own, as if every other page were protected.
     for (std::uint64_t at = 0; at < whole.range.bytes; at += 4096) {
       Mapping page = whole;
       page.range = {whole.range.start + at, std::min<std::uint64_t>(4096, whole.range.bytes - at)};

@@ -18,7 +18,7 @@ struct SmallHeap : FakeGcHeap {
   }
 };
 
-// Checks that the layout is refused, and why.
+// Checks that the layout is refused, with an error of this kind that contains `word`.
 void check_refused(FakeGcHeap& heap, ErrorKind kind, std::string_view word) {
   const auto fit = check_layout(heap.layout(), heap.memory(), heap.map());
   REQUIRE_FALSE(fit);

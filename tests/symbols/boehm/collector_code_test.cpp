@@ -104,7 +104,7 @@ TEST_CASE("a function for more roots that the program has set is known from the 
     memory.put(compiled["hook"], compiled["push_default"].value);
     CHECK_FALSE(has_replaced_hook(*code, memory));
     memory.put(compiled["hook"], compiled["push_own"].value);
-    // The program keeps the default, to call it itself.
+    // The program keeps the default hook's address, to call it from its own hook.
     memory.put(compiled["mine"], compiled["push_default"].value);
     CHECK(has_replaced_hook(*code, memory));
   }

@@ -12,7 +12,7 @@ namespace heapattach {
 
 namespace {
 
-constexpr Range kData{RemoteAddr{0x7f00'0000'0000}, 0x1000};  // the collector's
+constexpr Range kData{RemoteAddr{0x7f00'0000'0000}, 0x1000};  // of the collector
 constexpr Range kKinds{kData.start + 0x800, 0x200};
 constexpr RemoteAddr kOwn{0x7f11'0000'0000};  // memory that the collector took for itself
 constexpr std::uint64_t kOwnBytes = 0x40000;
@@ -33,7 +33,7 @@ struct Rig {
     }
   }
 
-  // GC_mark_stack, GC_mark_stack_limit, GC_mark_stack_top and GC_mark_stack_size.
+  // Writes GC_mark_stack, GC_mark_stack_limit, GC_mark_stack_top and GC_mark_stack_size.
   void put_mark_stack(RemoteAddr at, RemoteAddr top) {
     memory.put(kData.start + 0x100, at);
     memory.put(kData.start + 0x110, at + kEntries * 16);
@@ -98,7 +98,7 @@ TEST_CASE("what only resembles a mark stack, or is one in use, remains a root") 
 TEST_CASE("the lists of blocks to reclaim are found by the kinds of objects") {
   Rig rig;
   const RemoteAddr list = kOwn + 0x20;
-  rig.memory.put(kKinds.start + 48 + 8, list);  // of the second kind
+  rig.memory.put(kKinds.start + 48 + 8, list);  // the list of the second kind
   rig.memory.put(list + 4 * 8, kHeap + 4096);
   rig.memory.put(list + 128 * 8, kHeap + 3 * 4096);
   SUBCASE("each word is a block or 0") {
@@ -126,7 +126,7 @@ TEST_CASE("the mark stacks of threads that mark in parallel are found by their n
   const RemoteAddr stack = kOwn + 0x1008;
   rig.threads.push_back(thread_called("GC-marker-0", stack, stack + 0x20000));
   rig.threads.push_back(thread_called("worker", stack, stack + 0x20000));
-  // Too near its thread-local data: it does not wait there for work.
+  // The stack pointer is too near the thread-local data: a thread that waits for work is elsewhere.
   rig.threads.push_back(thread_called("GC-marker-1", kOwn + 0x30000, kOwn + 0x38000));
   const std::vector<Range> lists = rig.find();
   REQUIRE(lists.size() == 1);

@@ -13,7 +13,7 @@ namespace heapattach::boehm {
 namespace {
 
 constexpr RemoteAddr kCode{0x401000};
-constexpr RemoteAddr kArrays{0x505000};  // the word at 0x403000
+constexpr RemoteAddr kArrays{0x505000};  // the value of the word at 0x403000
 
 // Instructions at kCode.
 class A64 {
@@ -44,7 +44,7 @@ class A64 {
   Disassembler disassembler_ = Disassembler::open(EM_AARCH64).value();
 };
 
-// The only path's result.
+// The result of code that has only one path.
 Expr returned(const A64& code, ExprPool& pool) {
   const auto paths = code.paths(pool);
   REQUIRE(paths.size() == 1);
@@ -110,8 +110,8 @@ TEST_CASE("aarch64: calls within a module are followed, and return with a signed
 }
 
 TEST_CASE("aarch64: the layout is learned from the collector's own accessors") {
-  // GC_get_kind_and_size of release 8.2.2, as gcc 12 compiles it, with GC_arrays at kArrays. It
-  // also shows the size.
+  // GC_get_kind_and_size of release 8.2.2, as gcc 12 compiles it, with GC_arrays at kArrays. Its
+  // code also shows where the size is.
   const A64 code = {0xd0000003, 0xf9400063, 0xd3568002, 0xd28a27c4, 0x8b040042,
                     0xd356fc04, 0xf8627862, 0xf9500845, 0xeb05009f, 0x54000120,
                     0xf9406065, 0x14000005, 0xf9500c42, 0xf9500843, 0xeb03009f,

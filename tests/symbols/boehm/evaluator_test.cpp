@@ -111,7 +111,7 @@ TEST_CASE("random code is followed within bounds and does no harm") {
   for (int round = 0; round < 500; ++round) {
     std::vector<std::byte> bytes(200);
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-    // Instructions that matter here, more frequent than by chance.
+    // Bytes of instructions that the evaluator knows, so that they occur often.
     constexpr unsigned kOften[] = {0xc3, 0x48, 0x8b, 0x89, 0x50, 0x74,
                                    0xc1, 0x0f, 0xb0, 0x01, 0xff};
     for (int i = 0; i < 100; ++i)

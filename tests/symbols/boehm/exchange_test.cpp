@@ -86,7 +86,7 @@ TEST_CASE("no worker waits for a packet once the work is abandoned") {
   Exchange<Packet> exchange(2);
   std::atomic<bool> is_taken{true};
   {
-    // The other one, for which it waits, has failed and never waits itself.
+    // This thread waits for the other one, which has failed and never waits itself.
     const std::jthread waiting([&] {
       Packet mine;
       is_taken = exchange.take(1, mine);

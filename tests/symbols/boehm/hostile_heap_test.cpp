@@ -1,4 +1,4 @@
-// HAZARDS E3: heaps whose structures lie at random.
+// HAZARDS E3: heaps whose structures contain random lies.
 
 #include <array>
 #include <random>
@@ -49,7 +49,7 @@ class LyingHeap {
   std::uint64_t pick(std::uint64_t below) { return random_() % below; }
   RemoteAddr some_block() { return blocks_[pick(blocks_.size())]; }
 
-  // A word of the top index, of a bottom index, of a header or of an object.
+  // The address of a word in the top index, a bottom index, a header or an object.
   RemoteAddr some_place() {
     const RemoteAddr block = some_block();
     switch (pick(4)) {
@@ -82,7 +82,7 @@ class LyingHeap {
   std::vector<RemoteAddr> blocks_;
 };
 
-// Everything that is done with a heap; checks that each answer is about this heap.
+// Uses a heap in every way, and checks that all answers lie within this heap.
 void read_everything(LyingHeap& lying) {
   FakeGcHeap& fake = lying.fake();
   CapturedHeap captured(fake, {lying.data()});
@@ -100,7 +100,7 @@ void read_everything(LyingHeap& lying) {
                       REQUIRE(heap.number(to) < heap.slots());
                     });
                   });
-  // No more words than there is memory, whatever sizes are claimed.
+  // There are no more edges than words in memory, whatever sizes the heap claims.
   CHECK(edges <= 64 * 4096 / 8);
 }
 

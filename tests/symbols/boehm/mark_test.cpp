@@ -51,7 +51,7 @@ using Addresses = std::vector<RemoteAddr>;
 TEST_CASE("everything that a root references is live, including rings and interior pointers") {
   FakeGcHeap fake;
   const RemoteAddr a = fake.add_block({.object_bytes = 32});
-  fake.put(a, a + 64 + 7);  // into the middle of the third
+  fake.put(a, a + 64 + 7);  // points into the middle of the third object
   fake.put(a + 64 + 24, a);
   fake.put(a + 96, a);  // unreferenced
   const CapturedHeap captured(fake);

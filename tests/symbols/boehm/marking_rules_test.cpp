@@ -17,7 +17,7 @@ namespace heapattach::boehm {
 using namespace heap;
 namespace {
 
-constexpr RemoteAddr kData{0x5560'0000'0000};  // the collector's
+constexpr RemoteAddr kData{0x5560'0000'0000};  // of the collector
 constexpr std::uint64_t kDataBytes = 0x4000;
 constexpr RemoteAddr kKinds = kData + 0x400;
 constexpr RemoteAddr kTable = kData + 0x1000;
@@ -33,7 +33,7 @@ constexpr std::uint64_t procedure(std::uint64_t number, std::uint64_t environmen
 
 using Offsets = std::vector<std::uint64_t>;
 
-// A heap with the collector's tables, and one object that everything may point to.
+// A heap with the collector's tables, and one object for other objects to reference.
 struct Rig {
   FakeGcHeap fake;
   Collector collector;
@@ -55,7 +55,7 @@ struct Rig {
     fake.put(kKinds + kArray * 48 + 16, procedure(kFirstProcedure + 1));
   }
 
-  // A block of objects whose words all point to the target.
+  // Adds a block of objects whose words all point to the target.
   RemoteAddr add_objects(const FakeGcHeap::BlockSpec& spec) {
     const RemoteAddr block = fake.add_block(spec);
     for (std::uint64_t i = 0; i < spec.object_bytes / 8; ++i) fake.put(block + i * 8, target);
@@ -68,7 +68,7 @@ struct Rig {
     return block;
   }
 
-  // Entries of GC_ext_descriptors, in a table that the collector's data references.
+  // Adds entries of GC_ext_descriptors, in a table that the collector's data references.
   void add_bitmaps(const std::vector<ExtendedBitmap>& bitmaps) {
     const RemoteAddr table = fake.add_block({.object_bytes = 1616, .kind = kAtomic});
     for (std::size_t i = 0; i < bitmaps.size(); ++i) {
@@ -116,7 +116,7 @@ TEST_CASE("only registered displacements reference an object") {
   CHECK(heap.resolve(large.value + 1000));
   CHECK_FALSE(heap.resolve(large.value + 1001));
   CHECK_FALSE(heap.resolve(large.value + 4096 + 8));
-  // On a stack every pointer into an object counts.
+  // A pointer on a stack counts wherever in an object it points.
   CHECK(heap.resolve(small.value + 64, Heap::From::Stack));
   CHECK(heap.resolve(large.value + 9000, Heap::From::Stack));
   CHECK_FALSE(heap.resolve(large.value + 9008, Heap::From::Stack));
@@ -135,7 +135,7 @@ TEST_CASE("a table of displacements is found by content, even if all of them cou
   REQUIRE(found);
   CHECK(found->at == kTable);
   CHECK_FALSE(found->has_all);
-  // As up to 7.4. The words after the table, which are 0 or 1 too, do not become part of it.
+  // The form up to 7.4. The words after the table, which are also 0 or 1, do not count as its part.
   memory.put(kTable + 4096, std::uint64_t{0x01'0000'0001});
   memory.put(kTable + 8, std::uint8_t{1});
   memory.put(kData + 0x38, std::uint64_t{0});

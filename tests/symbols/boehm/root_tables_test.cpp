@@ -39,7 +39,7 @@ struct FakeTables {
     memory.put(kExcluded + number * 16, start);
     memory.put(kExcluded + number * 16 + 8, start + bytes);
   }
-  // At the head of the chain of its hash, as the collector adds it.
+  // Adds an area at the head of the chain for its hash, as the collector does.
   void add(RemoteAddr start, std::uint64_t bytes, bool is_temporary) {
     const RemoteAddr at = kAreas + areas++ * 32;
     const RemoteAddr head = kIndex + hash_of(start.value) * 8;

@@ -17,7 +17,7 @@ constexpr RemoteAddr kData{0x6000'0000'0000};
 constexpr RemoteAddr kStack{0x7000'0000'0000};
 constexpr RemoteAddr kThreadPointer{0x7000'0000'f000};
 
-// A thread in the middle of a stack of 64 KiB.
+// A thread whose stack pointer is in the middle of a stack of 64 KiB.
 FrozenThread thread_at(pid_t tid, RemoteAddr stack_pointer, RemoteAddr thread_pointer) {
   FrozenThread thread;
   thread.tid = tid;
@@ -314,7 +314,7 @@ TEST_CASE("only the table of long bitmaps that the program's types use is the co
   Target target;
   FakeGcHeap& fake = target.fake;
   RemoteAddr at = kData + 256;
-  // Arrays of numbers that have its size, or begin like it, and the table itself in between.
+  // Adds arrays of numbers that have the table's size, or begin like it, and the table among them.
   for (const std::uint32_t bytes : {1616U, 3216U, 102400U, 3184U, 16400U}) {
     const RemoteAddr block = fake.add_block({.object_bytes = bytes, .kind = kAtomic});
     fake.put(block, std::uint64_t{bytes == 1616U ? 0x32U : 0x31U});

@@ -15,7 +15,7 @@ heap::LiveSet nothing_found(const heap::Heap& heap) {
   return {heap::ObjectSet(heap), heap::ObjectSet(heap)};
 }
 
-// So many stacks, each full of addresses in the second and the third object of 32 bytes at
+// Adds `count` stacks. Each is full of addresses in the second and the third object of 32 bytes at
 // `objects`.
 std::vector<Range> add_stacks(FakeMemory& memory, RemoteAddr objects, std::size_t count) {
   std::vector<Range> stacks;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr RemoteAddr kData = FakeGcHeap::kTopIndex;
 
-// A stripped program whose bss is the given range.
+// A stripped program whose .bss is the given range.
 Module program_with_data(const Range& data) {
   auto contents = std::make_unique<Module::Contents>();
   contents->path = contents->name = "program";

@@ -59,7 +59,7 @@ TEST_CASE("a thread's record is understood in the form of each release") {
     CHECK(found[0].stack_end == kStack + 0xe000);
     CHECK_FALSE(found[0].blocked_at.has_value());
 
-    // As before the thread was first stopped.
+    // The record as it is before the collector has stopped the thread for the first time.
     target.put(target.stack_at, form.stack_pointer, kStack.value - 0x10000);
     found = target.find();
     REQUIRE(found.size() == 1);
@@ -91,7 +91,7 @@ TEST_CASE("sections of a stack are followed from the hottest") {
     CHECK(found[0].sections[0].at == kStack + 0x3000);
     CHECK(found[0].sections[1].saved == kStack + 0x6000);
 
-    // In a circle: all of it is ignored.
+    // If the records are in a circle, all of them are ignored.
     target.put(kStack + 0x5000, 1, kStack.value + 0x3000);
     found = target.find();
     REQUIRE(found.size() == 1);

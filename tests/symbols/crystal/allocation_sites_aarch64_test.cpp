@@ -1,4 +1,4 @@
-// Code of aarch64 as the compiler makes it, on a machine with any processor.
+// Reads aarch64 code as the compiler makes it, on any machine.
 
 #include <cstring>
 
@@ -18,7 +18,7 @@ constexpr RemoteAddr kMallocAtomic{0x30000};
 constexpr RemoteAddr kOther{0x50000};
 constexpr std::uint32_t kReturn = 0xd65f03c0;
 
-// A function written word by word; calls and jumps by their targets.
+// A function written word by word. A call or a jump is given by its target.
 class Function {
  public:
   Function& words(std::initializer_list<std::uint32_t> list) {
@@ -62,7 +62,7 @@ Function zeroed_24_bytes() {
       .words({0xb9000d3f});             // str wzr, [x9, #12]
 }
 
-// Its end: it calls initialize, and returns the object.
+// Adds the end of the allocator: it calls initialize, and returns the object.
 Function& finished(Function& code) {
   return code
       .words({0xb9000128, 0xf9000fe0})  // str w8, [x9]; str x0, [sp, #24]
@@ -166,7 +166,7 @@ TEST_CASE("aarch64's stubs and wrappers of an allocator are allocators") {
   stubs
       .words({0xd503245f})  // bti c
       .words({0x90000190, 0xf9406a11, 0x91034210, 0xd61f0220})
-      .words({0x90000190, 0xf9406e11, 0x91036210, 0xd61f0220});  // of another slot
+      .words({0x90000190, 0xf9406e11, 0x91036210, 0xd61f0220});  // the stub of another slot
   add_stubs(stubs.code(), {{kSlot, Allocator::Atomic}}, entries);
   CHECK(entries.size() == 3);
   CHECK(entries.at(kAt.value) == Allocator::Atomic);
@@ -177,7 +177,7 @@ TEST_CASE("aarch64's stubs and wrappers of an allocator are allocators") {
   wrappers.words({0xf81f0ffe}).call(kOther).call(kMalloc).words({0xf84107fe, kReturn});
   wrappers.words({0xf81f0ffe}).call(kMalloc).words({0xf84107fe, kReturn});
   wrappers.jump(kMalloc);
-  wrappers.call(kMalloc).words({kReturn});  // something else
+  wrappers.call(kMalloc).words({kReturn});  // a function that is not a wrapper
   CHECK(add_wrappers(wrappers.code(), entries));
   CHECK(entries.size() == 4);
   for (const std::uint64_t at : {0U, 20U, 36U}) CHECK(entries.contains(kAt.value + at));

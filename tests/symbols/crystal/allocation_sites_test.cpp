@@ -12,7 +12,7 @@ constexpr RemoteAddr kAt{0x1000};
 constexpr RemoteAddr kMalloc{0x2000};
 constexpr RemoteAddr kMallocAtomic{0x3000};
 
-// A function written byte by byte; calls and jumps by their targets.
+// A function written byte by byte. A call or a jump is given by its target.
 class Code {
  public:
   Code& bytes(std::initializer_list<int> list) {
@@ -22,7 +22,7 @@ class Code {
   Code& call(RemoteAddr to) { return relative(0xe8, to); }
   Code& jump(RemoteAddr to) { return relative(0xe9, to); }
 
-  // The last four bytes of an instruction, with the distance to an address.
+  // Adds the last four bytes of an instruction: the distance to an address.
   Code& distance(RemoteAddr to) {
     const auto distance = static_cast<std::uint32_t>(to.value - (kAt.value + code_.size() + 4));
     for (unsigned i = 0; i < 4; ++i) bytes({static_cast<int>(distance >> (8 * i) & 0xffU)});

@@ -19,8 +19,8 @@ constexpr std::size_t kInBlock = 21;
 constexpr std::uint64_t kStackBytes = 8U << 20U;
 constexpr std::uint32_t kFiberId = 141;
 
-// A heap with one kind of object in it, Fiber of Crystal 1.6, and the mappings of its stacks. The
-// objects of block `larger` are larger by a granule.
+// A heap that contains only objects of Crystal 1.6's class Fiber, and the mappings of their stacks.
+// The objects of block `larger` are larger by a granule.
 class FakeFibers {
  public:
   explicit FakeFibers(std::size_t count, std::optional<std::size_t> larger = {})
@@ -50,7 +50,7 @@ class FakeFibers {
   std::uint64_t& word(std::size_t i, std::uint64_t offset) {
     return words_[(at(i) - kHeap + offset) / 8];
   }
-  // A fiber that waits, with `used` bytes on its stack.
+  // Makes a fiber wait, with `used` bytes on its stack.
   void suspend(std::size_t i, std::uint64_t used) {
     word(i, 0) = kFiberId;
     word(i, 8) = bottom(i) - used;
@@ -85,7 +85,7 @@ class FakeFibers {
     memory_.map(kHeap, {bytes.begin(), bytes.end()});
   }
   FakeMemory& memory() { return memory_; }
-  // gcore marks the protected page before each stack as readable.
+  // Makes the protected page before each stack readable, as gcore does.
   void make_guards_readable() {
     for (Mapping& mapping : mappings_) mapping.readable = true;
   }

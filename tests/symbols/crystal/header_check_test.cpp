@@ -80,7 +80,7 @@ TEST_CASE("memory of malloc is never an instance") {
 }
 
 TEST_CASE("an array larger than its buffer counts only if contents have no numbers") {
-  const Object array(32, kNormal, {13, 2, 0, 0, 0x1000, 0x7f00});  // a size, and no capacity
+  const Object array(32, kNormal, {13, 2, 0, 0, 0x1000, 0x7f00});  // it has a size, but no capacity
   CHECK(named(array).empty());
   const TypeTable types = table();
   const Type* type = HeaderCheck(types, false).type_of(array.block, array.contents);
@@ -105,7 +105,7 @@ TEST_CASE("an array has room for its elements, and a buffer once it has any") {
   CHECK(named(Object(32, kNormal, {13, 0, 0, 4, 0x1000, 0x7f00})) == "Array(Tag)");  // shifted out
   CHECK(named(Object(32, kNormal, {13, 0, 4, 0, 0, 0})) == "Array(Tag)");  // about to get a buffer
   CHECK(named(Object(32, kNormal, {13, 5, 4, 0, 0x1000, 0x7f00})).empty());
-  // The data of a closure: a number, and a captured object.
+  // Not arrays, but the data of closures: a number, and a captured object.
   CHECK(named(Object(32, kNormal, {13, 0, 0x1000, 0x7f00, 0, 0})).empty());
   CHECK(named(Object(32, kNormal, {13, 0, 0xf0001000, 0x7f00, 0x1000, 0x7f00})).empty());
 }

@@ -1,4 +1,4 @@
-// The names that a program of current Crystal has for its own types, from small programs in its
+// Reads the type names that programs of current Crystal contain, from small programs of the same
 // shapes (inputs/current_shapes.s).
 
 #include "symbols/crystal/program_names.h"
@@ -13,7 +13,7 @@ namespace heapattach::crystal {
 
 namespace {
 
-// One of the programs, as if it had been loaded where it was linked.
+// One of these programs, as if it had been loaded at the address for which it was linked.
 struct Loaded {
   explicit Loaded(const std::string& name) {
     const std::string path = std::string(SHAPES_DIR) + "/" + name;
@@ -61,7 +61,7 @@ TEST_CASE("the symbols of type ids give their names, including those of values")
 }
 
 TEST_CASE("the table of class names shows which ids are classes, stripped or not") {
-  // Also where the linker has put constants and code into one segment.
+  // This also works if the linker has put constants and code into one segment.
   for (const char* program :
        {"symbols_and_table", "stripped", "one_segment", "one_segment_stripped"}) {
     CAPTURE(program);
@@ -94,7 +94,7 @@ TEST_CASE("ids loaded from their globals give sizes to named classes") {
   REQUIRE(tag != nullptr);
   CHECK(tag->instance_bytes == 0xc);
   CHECK(tag->is_atomic == true);
-  // Without the table only code shows what is a class.
+  // Without the table, only code shows which types are classes.
   CHECK(find(*scan, 12) == nullptr);
 }
 

@@ -59,7 +59,7 @@ std::string replaced(std::string_view text, std::string_view what, std::string_v
   return changed;
 }
 
-// The message of the refusal.
+// The message with which a text is refused.
 std::string refusal(std::string_view text) {
   const auto types = parse_type_info(text);
   REQUIRE_FALSE(types.has_value());

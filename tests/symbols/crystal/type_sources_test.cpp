@@ -15,7 +15,8 @@ Type of(std::uint32_t id, std::string name, std::uint64_t bytes = 0) {
   return type;
 }
 
-// The compiler's list: String, and further classes, each 16 bytes larger.
+// A list as the compiler writes it: String, and other classes, each 16 bytes larger than the one
+// before.
 TypeList list_of(const std::vector<std::string>& names, KnownFrom source = KnownFrom::TypeInfo) {
   TypeList list;
   std::uint32_t id = 0;

@@ -25,13 +25,14 @@ struct Side {
 struct Virtual : virtual Root {};
 struct Leaf : Virtual, Side {};
 
-// The test program itself, as if it were a target's; not kept, as it has many symbols.
+// The modules of the test program itself, as if it were a target. They are made anew each time,
+// because the program has many symbols.
 heapattach::Modules own_program() {
   std::uint64_t bias = 0;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* into) {
         *static_cast<std::uint64_t*>(into) = info->dlpi_addr;
-        return 1;  // the first one is the program
+        return 1;  // the first module is the program
       },
       &bias);
   std::vector<heapattach::Module> modules;

@@ -9,7 +9,7 @@ using heapattach::cxx::one_spelling;
 TEST_CASE("a C++ class has one name, whichever tool wrote it") {
   struct Spelling {
     const char* name;
-    std::initializer_list<const char*> written;  // by g++, clang and the demangler
+    std::initializer_list<const char*> written;  // as g++, clang and the demangler write it
   };
   const std::initializer_list<Spelling> spellings = {
       {"Pair<long>", {"Pair<long int>", "Pair<long>"}},

@@ -14,7 +14,7 @@ namespace {
 constexpr RemoteAddr kTypeInfo{0x5000};
 
 // struct Part {…}; struct Left : virtual Part {…}; struct Right : virtual Part {…};
-// struct Whole : Left, Right {…}: Left at 0, Right at 16, its own at 32, Part at 40.
+// struct Whole : Left, Right {…}: Left is at 0, Right at 16, Whole's own member at 32, Part at 40.
 struct Diamond {
   Diamond() {
     const TypeRef pointer = build.pointer(build.number("int", 4));
@@ -27,7 +27,7 @@ struct Diamond {
     build.model[right].virtual_bases = {{part, 24}};
     make_sound(build.model);
   }
-  // Members for virtual bases: "Part at 40, …".
+  // The members that are made for virtual bases: "Part at 40, …".
   std::string place(const std::vector<std::uint64_t>& words) {
     const auto bytes = std::as_bytes(std::span(words));
     cxx::place_virtual_bases_of(whole, bytes, kTypeInfo, build.model);

@@ -22,7 +22,7 @@ namespace heapattach {
 
 namespace {
 
-// A library of inputs/, loaded into the test as into a target.
+// A library of inputs/, loaded into the test, which plays the target.
 class Loaded {
  public:
   explicit Loaded(const std::string& name)
@@ -49,7 +49,7 @@ class Loaded {
     void* const make = dlsym(handle_, "make_object");
     REQUIRE(make != nullptr);
     std::uint64_t word = 0;
-    std::memcpy(&word, reinterpret_cast<Make>(make)(which), sizeof word);  // it is kept
+    std::memcpy(&word, reinterpret_cast<Make>(make)(which), sizeof word);  // the library owns it
     return word;
   }
 
@@ -87,7 +87,7 @@ void check_names(const cxx::VtableNames& names, const Loaded& library) {
   }
 }
 
-// The words of a program's constants, in which tests make them up.
+// A program whose constants are the words that a test writes.
 class Words {
  public:
   static constexpr std::uint64_t kAt = 0x10000;

@@ -68,7 +68,7 @@ TEST_CASE("root uses its own cache instead of another user's") {
        {CacheVariables{"", "", home}, CacheVariables{"", home, "/root"},
         CacheVariables{home + "/cache", "", "/root"}, CacheVariables{"", "", ""}}) {
     const auto cache = own_cache(variables);
-    if (!cache) continue;  // root has no directory of its own here
+    if (!cache) continue;  // this machine's root has no directory of its own
     CHECK(cache->starts_with("/root/"));
   }
   CHECK(fs::is_empty(home));

@@ -55,7 +55,7 @@ TEST_CASE("a transfer that has ended stays as it is") {
 
 TEST_CASE("a transfer has stalled if no bytes came for a while, whatever the library counts") {
   Transfers transfers(2);
-  CHECK_FALSE(transfers.stalled(at(1h), 10s));  // none has begun
+  CHECK_FALSE(transfers.stalled(at(1h), 10s));  // no transfer has begun
   transfers.read("begin 1", at(0s));
   CHECK_FALSE(transfers.stalled(at(9s), 10s));
   for (int round = 1; round <= 10; ++round) {

@@ -32,7 +32,7 @@ class EclHeap {
   static constexpr std::uint64_t kNil = 1;
   static std::uint64_t type(ecl::Later later) { return std::uint64_t{kFirst} + later; }
 
-  // An object of `bytes` that begins with these words.
+  // Makes an object of `bytes` that begins with these words.
   std::uint64_t object(const std::vector<std::uint64_t>& words,
                        std::uint64_t bytes,
                        std::uint8_t kind = heap::kNormal) {
@@ -40,7 +40,7 @@ class EclHeap {
     for (std::size_t i = 0; i < words.size(); ++i) heap.fake.put(at + i * 8, words[i]);
     return at.value;
   }
-  // The value of a list; its cons is one byte before it.
+  // Makes a cons, and returns its value as a list: the address of the cons plus one.
   std::uint64_t cons(std::uint64_t car, std::uint64_t cdr) { return object({car, cdr}, 16) + 1; }
   std::uint64_t symbol(const std::string& text) {
     const std::uint64_t name =
@@ -56,7 +56,7 @@ class EclHeap {
     const std::uint64_t at = object(slots, (slots.size() * 8 + 15) / 16 * 16);
     return object({type(ecl::kInstance), slots.size(), of_class, 0, slot_list, at, 0, 0}, 64);
   }
-  // A class, which is an instance of itself.
+  // Makes a class, which is an instance of itself.
   std::uint64_t make_class(const std::string& name) {
     const auto at = instance(kNil, {kNil, kNil, kNil, symbol(name), kNil, kNil}, kNil);
     heap.fake.put(RemoteAddr{at + 16}, at);

@@ -97,7 +97,7 @@ TEST_CASE("an instance takes its name from its class, and so do its slots") {
 TEST_CASE(
     "memory that an object claims as its contents is not an object, whatever it starts with") {
   EclHeap ecl;
-  // Looks like a symbol, but an array has its elements there.
+  // This object looks like a symbol, but contains the elements of an array.
   const std::vector<std::uint64_t> words(8, EclHeap::kNil);
   const auto contents = ecl.object(words, 64);
   ecl.heap.fake.put(RemoteAddr{contents}, EclHeap::type(Later::kSymbol));
@@ -113,7 +113,7 @@ TEST_CASE("ECL's thread data is found from its process, and so are its stacks") 
   const RemoteAddr environment = TypedHeap::kData;
   const auto process = ecl.object(
       {EclHeap::type(Later::kProcess), 1, 1, 1, environment.value, 1, 1, 1, 1, 1, 1, 1, 1}, 128);
-  // Frames of 232 bytes, and the last one in use is the third.
+  // Frames have 232 bytes, and the third frame is the last one in use.
   const auto frames = ecl.object({}, 8192, heap::kAtomic);
   const std::vector<std::uint64_t> words{process,          35, 30, frames, frames + 2 * 232,
                                          frames + 30 * 232};

@@ -29,7 +29,7 @@ class GuileHeap {
 
   static std::uint64_t number(std::int64_t n) { return static_cast<std::uint64_t>(n) * 4 + 2; }
 
-  // An object of `bytes` that begins with these words.
+  // Makes an object of `bytes` that begins with these words.
   std::uint64_t object(const std::vector<std::uint64_t>& words,
                        std::uint64_t bytes,
                        std::uint8_t kind = heap::kNormal) {
@@ -46,7 +46,8 @@ class GuileHeap {
   }
   std::uint64_t symbol(const std::string& text) { return object({5, buffer(text), 77}, 32); }
 
-  // A vtable whose instances have `slots` slots; made by `maker`, or, if that is 0, by itself.
+  // Makes a vtable whose instances have `slots` slots. It is an instance of the vtable `maker`, or
+  // of itself if that is 0.
   std::uint64_t make_vtable(std::uint64_t maker,
                             const std::string& name,
                             std::uint64_t slots,
@@ -71,7 +72,7 @@ class GuileHeap {
     return at;
   }
   [[nodiscard]] std::uint64_t first_vtable() const { return first_vtable_; }
-  // The first words of an instance.
+  // The first word of an instance.
   [[nodiscard]] std::uint64_t struct_word(std::uint64_t vtable) const {
     return (is_22_ ? vtable + 16 : vtable) + 1;
   }

@@ -13,7 +13,7 @@ constexpr std::uint64_t kBytes = 8192;
 struct Machine {
   explicit Machine(bool of_22) : is_22(of_22) {
     fake.add_memory(kStack, kBytes);
-    // A thread's state has a kind of its own.
+    // Since 3.0, the state of a thread is an object of its own kind.
     at = is_22 ? fake.add_block({.object_bytes = 144})
                : fake.add_block({.object_bytes = 512, .kind = 6});
     put(is_22 ? 1 : 2, kStack.value + 4096);

@@ -29,7 +29,7 @@ constexpr RemoteAddr kMalloc{0x5666'0000'0000};
 constexpr std::uint64_t kMallocBytes = 0x4000;
 constexpr RemoteAddr kGlobals{0x5677'0000'0000};  // the collector does not scan them
 
-// A collector's heap, and allocations of malloc in memory of their own.
+// A collector's heap, and allocations of malloc in other memory.
 class TwoHeaps {
  public:
   TwoHeaps() {
@@ -49,7 +49,8 @@ class TwoHeaps {
     return block.start;
   }
 
-  // Nothing may be added afterwards. `live` is what the collector finds alive.
+  // Joins the heaps; nothing may be added after this. `live` are the objects that the collector
+  // finds alive.
   void join(std::initializer_list<RemoteAddr> live) {
     const auto index = boehm::read_blocks(fake.memory(), fake.map(), fake.layout()).value();
     REQUIRE(capture_.add(fake.memory(), boehm::plan_copy(index, fake.layout()), {}));
@@ -77,7 +78,7 @@ class TwoHeaps {
     const auto ref = heap().resolve(word);
     return ref ? heap().address(*ref).value : 0;
   }
-  // The objects that an object references, by its words.
+  // The objects that an object references, by the number of the word.
   [[nodiscard]] std::map<std::uint64_t, RemoteAddr> edges(RemoteAddr from) const {
     std::map<std::uint64_t, RemoteAddr> edges;
     heap().for_each_edge(*heap().object_at(from.value),
@@ -168,7 +169,7 @@ TEST_CASE(
   CHECK_FALSE(both.is_reached(by_dead));
   CHECK_FALSE(both.is_reached(cycle));
   CHECK_FALSE(both.is_reached(dead));
-  // The collector's own live objects are its own matter.
+  // Objects that the collector finds alive are not marked here.
   CHECK_FALSE(both.is_reached(live));
   CHECK(both.found().live.count() == 2);
   CHECK(both.heap().address(both.found().tables.at(1)) == atomic);
@@ -206,7 +207,8 @@ TEST_CASE(
   const RemoteAddr between = both.add_chunk(0x20);
   const RemoteAddr last = both.add_chunk(0x20);
   const RemoteAddr other = both.add_chunk(0x20);
-  // From the last to the first, so that a pass in the order of addresses finds one link.
+  // Each object references the one before it in memory, so that a pass in the order of addresses
+  // finds only one link.
   for (std::size_t i = chain.size() - 1; i > 0; --i) both.fake.put(chain[i] + 8, chain[i - 1]);
   const std::size_t middle = chain.size() / 2;
   both.fake.put(chain[middle] + 8, between);

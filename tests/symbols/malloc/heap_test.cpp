@@ -209,7 +209,7 @@ TEST_CASE("what another heap has in the break's memory is not searched for mallo
   FakeMallocHeap fake(malloc_releases().at(4));
   fake.add(0x40);
   const Range others = fake.add_foreign(0x2a000);
-  // Each word could be the size of a chunk, and no chain of chunks begins there.
+  // Every word could be the size of a chunk, but no chain of chunks begins at any of them.
   for (std::uint64_t at = 0; at < others.bytes; at += 8) fake.poke(others.start + at, 0xfffff1);
   const RemoteAddr after = fake.add(0x60);
   const auto heap = fake.read(std::span(&others, 1));
@@ -391,7 +391,7 @@ TEST_CASE("roots are all private and shared memory but malloc's own and unused p
                                     {RemoteAddr{0x10300}, 0xd00},
                                     {RemoteAddr{0x21000}, 0x2000},
                                     {RemoteAddr{0x32080}, 0xf80},
-                                    // Nothing shows that this is only a stack.
+                                    // Nothing shows that the next range is only a stack.
                                     {RemoteAddr{0x40000}, 0xf80},
                                     {RemoteAddr{0x40f80}, 0x1080},
                                     {RemoteAddr{0x70000}, 0x1000}};

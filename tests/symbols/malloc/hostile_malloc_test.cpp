@@ -19,7 +19,7 @@ bool has_problem(const glibc::Heap& heap, std::string_view words) {
   return false;
 }
 
-// Whether the chunks are disjoint, as their readers assume.
+// Checks that chunks do not overlap, as their readers assume.
 void check_disjoint(const glibc::Heap& heap, const Capture& capture) {
   RemoteAddr done{0};
   for (const heap::Block& block : heap.index.blocks) {

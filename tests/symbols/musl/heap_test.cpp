@@ -34,7 +34,7 @@ bool has_problem(const musl::Heap& heap, std::string_view words) {
   });
 }
 
-// Whether blocks are sorted and disjoint, as their readers assume.
+// Checks that blocks are sorted and do not overlap, as their readers assume.
 void check_disjoint(const musl::Heap& heap, const Capture& capture) {
   RemoteAddr done{0};
   for (const heap::Block& block : heap.index.blocks) {
@@ -105,9 +105,9 @@ TEST_CASE("groups are nested in slots of others, and the loader donates some") {
   FakeMuslHeap fake;
   const unsigned outer = fake.add_group(23, 127, 7);  // slots of 2,032 bytes
   const RemoteAddr before = fake.allocate(outer, 0, 2000);
-  const unsigned middle = fake.add_nested(outer, 1, 11, 15, 8);  // of 240 bytes
+  const unsigned middle = fake.add_nested(outer, 1, 11, 15, 8);  // slots of 240 bytes
   const RemoteAddr in_middle = fake.allocate(middle, 0, 236);
-  const unsigned inner = fake.add_nested(middle, 1, 0, 1, 14);  // of 16 bytes
+  const unsigned inner = fake.add_nested(middle, 1, 0, 1, 14);  // slots of 16 bytes
   const RemoteAddr in_inner = fake.allocate(inner, 13, 9);
   const RemoteAddr behind = fake.allocate(middle, 2, 230);
   const RemoteAddr after = fake.allocate(outer, 2, 1900);

@@ -24,7 +24,7 @@ bool has_problem(const musl::Heap& heap, std::string_view words) {
   });
 }
 
-// Whether blocks are sorted and disjoint, as their readers assume.
+// Checks that blocks are sorted and do not overlap, as their readers assume.
 void check_disjoint(const musl::Heap& heap, const Capture& capture) {
   RemoteAddr done{0};
   for (const heap::Block& block : heap.index.blocks) {
@@ -105,7 +105,7 @@ TEST_CASE("each thread may be changing a bin of musl's older malloc") {
   }
   REQUIRE(fake.read()->problems.empty());
   constexpr RemoteAddr kMarks = FakeOldMuslHeap::kBins - 8;
-  fake.poke(kMarks, fake.peek(kMarks) ^ 0x1e);  // of four bins
+  fake.poke(kMarks, fake.peek(kMarks) ^ 0x1e);  // the marks of four bins
   CHECK(fake.read_again(4)->problems.empty());
   CHECK_FALSE(fake.read_again(3).has_value());
 }

@@ -11,7 +11,7 @@ namespace {
 using nim::FieldRecord;
 using nim::TypeRecord;
 
-// The records of a program, where its compiler might have put them.
+// The addresses of a program's type records.
 enum Place : std::uint64_t {
   kRoot = 0x1000,
   kNumber = 0x2000,

@@ -32,7 +32,7 @@ class NixHeap {
     };
   }
 
-  // Memory outside the heap.
+  // Takes memory outside the heap.
   std::uint64_t room(std::uint64_t bytes) {
     const std::uint64_t at = next_;
     next_ += (bytes + 15) / 16 * 16;
@@ -40,7 +40,7 @@ class NixHeap {
   }
   void put(std::uint64_t at, std::uint64_t word) { heap.fake.put(RemoteAddr{at}, word); }
 
-  // A std::string, which is what a symbol points to.
+  // Makes a std::string, to which a symbol points.
   std::uint64_t symbol(std::string_view text) {
     const std::uint64_t at = room(32);
     const std::uint64_t characters = room(text.size() + 1);
@@ -60,7 +60,7 @@ class NixHeap {
     put_position(at, line);
     return at;
   }
-  // An expression of the class with this vtable: "ExprCall".
+  // Makes an expression of the class with this name: "ExprCall".
   std::uint64_t expression(std::string_view name, std::uint32_t line) {
     const std::uint64_t at = room(112);
     for (const auto& [word, one] : facts.classes) {
@@ -71,7 +71,7 @@ class NixHeap {
     return at;
   }
 
-  // An object that begins with these words.
+  // Makes an object that begins with these words.
   std::uint64_t object(const std::vector<std::uint64_t>& words,
                        std::uint64_t bytes,
                        std::uint8_t kind = heap::kNormal) {

@@ -1,4 +1,4 @@
-// The code of rb_during_gc() as compilers have written it, and code that is not it.
+// Reads the code of rb_during_gc() as compilers have made it, and refuses other code.
 
 #include "symbols/ruby/arch/collector_flags.h"
 

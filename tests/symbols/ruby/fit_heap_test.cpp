@@ -14,7 +14,7 @@ namespace heapattach {
 
 namespace {
 
-// Where a release has what is looked for.
+// The offsets of the members that are searched for, in one release.
 struct Form {
   std::uint64_t page_bytes;
   std::uint64_t start;

@@ -1,4 +1,4 @@
-// The references of Ruby's objects, in memory that was written by hand.
+// Reads the references of Ruby's objects in hand-written memory.
 
 #include "symbols/ruby/references.h"
 
@@ -20,7 +20,7 @@ constexpr std::uint64_t kSlotBytes = 40;
 constexpr std::uint64_t kUser1 = 1U << 13;
 constexpr std::uint64_t kUser2 = 1U << 14;
 constexpr std::uint64_t kUser3 = 1U << 15;
-constexpr std::uint64_t kSynchronize = 241 << 4;  // an ID that the fake has a name for
+constexpr std::uint64_t kSynchronize = 241 << 4;  // an ID that has a name in the fake
 
 struct Read {
   ruby::Extent extent = ruby::Extent::Whole;
@@ -96,7 +96,7 @@ TEST_CASE("a Ruby object's references have the names of its variables") {
 
 TEST_CASE("since Ruby 3.2 the variables of an object have the names of its shape") {
   FakeRuby ruby("3.3.8");
-  constexpr std::uint64_t kShape = std::uint64_t{7} << 32;  // of one variable, in the fake
+  constexpr std::uint64_t kShape = std::uint64_t{7} << 32;  // the fake's shape with one variable
   const std::uint64_t text = ruby.string("text");
   const ruby::Values values(ruby.memory, ruby.machine.layout->values);
   ruby::ReferenceReader reader(ruby.machine, values, [](ruby::Value) { return false; });
@@ -115,7 +115,7 @@ TEST_CASE("since Ruby 3.2 the variables of an object have the names of its shape
   REQUIRE(found.size() == 1);
   CHECK(found[0].to == text);
   CHECK(found[0].name == "@name");
-  // If the shape does not exist, only words that are objects are known.
+  // If the shape does not exist, only words that are addresses of objects count as references.
   ruby.put(object, 1 | kUser1 | std::uint64_t{99'999} << 32);
   CHECK(reader.read(object, values.slot(object).value(), found) == ruby::Extent::Words);
   CHECK(found.empty());
@@ -129,7 +129,7 @@ TEST_CASE(
   ruby.put(items, kSynchronize >> 4);
   ruby.put(items + 8, text);
   const std::uint64_t table = ruby.take(24);
-  ruby.put(table, 1 | std::uint64_t{1} << 32);  // of one place, one is used
+  ruby.put(table, 1 | std::uint64_t{1} << 32);  // it has one place, which is used
   ruby.put(table + 8, 1);
   ruby.put(table + 16, items);
   const ruby::Layout& layout = *ruby.machine.layout;
@@ -214,7 +214,7 @@ TEST_CASE("a Ruby hash whose numbers do not fit each other is not read, and take
     ruby.put(table + kCount, 4);
   }
   SUBCASE("more than it counts") {
-    // Each entry of the Hash is one, and so is what follows.
+    // Each entry of the Hash is an object, and so is the memory after it.
     ruby.take(24 * 100);
     ruby.put(table, 7);
     ruby.put(table + kCount, 1);
@@ -235,7 +235,7 @@ TEST_CASE("Ruby hashes have no more entries together than the process has words"
   ruby.put(hash + 16, ruby.table({{key, key}, {3, key}}));
   const ruby::Values values(ruby.memory, ruby.machine.layout->values);
   ruby::ReferenceReader reader(ruby.machine, values, [](ruby::Value) { return true; });
-  reader.allow(15);  // six for each, and three are left
+  reader.allow(15);  // each reading takes six, so three are left in the end
   std::vector<ruby::Reference> found;
   const auto read = [&] { return reader.read(hash, values.slot(hash).value(), found); };
   CHECK(read() == ruby::Extent::Whole);
@@ -246,7 +246,7 @@ TEST_CASE("Ruby hashes have no more entries together than the process has words"
 
 TEST_CASE("a Ruby shape with more variables than it derives from has no known names") {
   FakeRuby ruby("3.3.8");
-  constexpr std::uint64_t kShape = 7;  // of one variable, in the fake
+  constexpr std::uint64_t kShape = 7;  // the fake's shape with one variable
   const std::uint64_t text = ruby.string("text");
   const std::uint64_t object = ruby.slot(1 | kUser1 | kShape << 32, ruby.session_class);
   ruby.put(object + 16, text);
@@ -274,7 +274,7 @@ TEST_CASE("a structure of C code has the words that are objects, and is known on
   const Read read = references_of(ruby, data);
   CHECK(read.extent == ruby::Extent::Words);
   CHECK(read.references == Pairs{{"structure", text}});
-  // Without a function that marks, it references nothing.
+  // Without a function that marks it, the object references nothing.
   ruby.put(type + 8, 0);
   CHECK(references_of(ruby, data).extent == ruby::Extent::Whole);
   CHECK(references_of(ruby, data).references.empty());

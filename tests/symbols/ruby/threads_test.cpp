@@ -1,4 +1,4 @@
-// Ruby's threads and heap in memory that was written by hand, whole and broken.
+// Reads Ruby's threads and heap in hand-written memory, whole and broken.
 
 #include "symbols/ruby/threads.h"
 
@@ -40,7 +40,7 @@ std::uint64_t objects_of(const snapshot::Snapshot& snapshot, const std::string& 
   return 0;
 }
 
-// Each of the releases that are known, one after the other.
+// The known releases, one by one, as subcases.
 std::string release() {
   std::string version = "3.1.2";
   SUBCASE("Ruby 3.1") {}
@@ -80,7 +80,7 @@ TEST_CASE("the form of Ruby's code is found although some of it is garbage witho
   CHECK(found.code.path == form.code.path);
   CHECK(found.code.label == form.code.label);
   CHECK(found.code.lines == form.code.lines);
-  lose_name(5);  // more than a third
+  lose_name(5);  // now more than a third have no name
   CHECK(ruby::fit_code(values, ruby.machine.vm, all, found) ==
         "the names of its code were not found");
 }
@@ -122,7 +122,7 @@ TEST_CASE("the threads that wait for Ruby's lock are known by their count and th
   const std::uint64_t head = owner + 16;
   constexpr std::uint64_t kNode = 0x58;
   const auto queues = [&] { return ruby::find_lock_queues(ruby.machine, ruby.memory); };
-  // A list of these nodes, and the count behind its head.
+  // Makes a list of these nodes, and writes the count after its head.
   const auto queue = [&](const std::vector<std::uint64_t>& nodes, std::uint64_t count) {
     std::uint64_t last = head;
     for (const std::uint64_t node : nodes) {
@@ -201,7 +201,7 @@ TEST_CASE("a method that Ruby brings along as Ruby code has an owner too") {
   constexpr std::uint64_t kBlock = 0x22220001;
   ruby.put(environment, kMethod);
   ruby.put(environment - 16, method);
-  CHECK(owner().empty());  // the program's own method
+  CHECK(owner().empty());  // synchronize is the program's own method
   const std::uint64_t body = ruby.word(ruby.word(own + form.frame.iseq) + 16);
   ruby.put(body + form.code.path, ruby.string("<internal:thread_sync>"));
   CHECK(owner() == "Thread::Mutex");
@@ -265,7 +265,8 @@ TEST_CASE("the position of an instruction is found in both parts of Ruby's table
 TEST_CASE("lists of Ruby's that are broken give an error, and no threads") {
   using Break = void (*)(FakeRuby&, const ruby::Layout&);
   const std::vector<Break> faults{
-      // A list that never ends, a thread too few, a thread of another machine, and no ractor.
+      // The list never ends, lacks a thread, has a thread of another machine, or there is no
+      // ractor.
       [](FakeRuby& ruby, const ruby::Layout&) { ruby.put(ruby.second_thread, ruby.first_thread); },
       [](FakeRuby& ruby, const ruby::Layout&) { ruby.put(ruby.first_thread, ruby.threads_head); },
       [](FakeRuby& ruby, const ruby::Layout& form) {
@@ -359,13 +360,13 @@ TEST_CASE("a page of Ruby's heap that is kept without objects has none") {
 TEST_CASE("a heap of Ruby's that is not in order is an error") {
   const std::string version = release();
   const auto kind_of = [](const FakeRuby& ruby) { return heap_of(ruby).error().kind; };
-  FakeRuby size(version);  // another size of slots
+  FakeRuby size(version);  // a page's record has another size of slots
   size.put(size.page_record, 44 | 100 << 16);
   CHECK(kind_of(size) == ErrorKind::Malformed);
-  FakeRuby page(version);  // a page that is another's
+  FakeRuby page(version);  // a page belongs to another record
   page.put(0x20000000, page.page_record + 8);
   CHECK(kind_of(page) == ErrorKind::Malformed);
-  FakeRuby many(version);  // more pages than can be
+  FakeRuby many(version);  // there are more pages than possible
   many.put(many.machine.objspace + many.machine.layout->objspace.pages, ~std::uint64_t{0});
   CHECK(kind_of(many) == ErrorKind::Malformed);
 }

@@ -5,7 +5,7 @@
 
 namespace heapattach::types {
 
-// Limits with which every file is kept.
+// Limits that let the cache keep every file.
 inline constexpr TypeCacheLimits kEverything{.least_debug_bytes = 0};
 
 inline TypeCache cache_in(const TemporaryDirectory& home, TypeCacheLimits limits = kEverything) {

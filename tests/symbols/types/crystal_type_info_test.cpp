@@ -10,7 +10,7 @@ namespace heapattach::types {
 
 namespace {
 
-// As the compiler writes it, cut down to one class of many fields and the types that they need.
+// A list as the compiler writes it, cut down to one class with many fields, and their types.
 constexpr std::string_view kJson = R"json({"types":[
 {"name":"String","id":1,"size":8,"instance_size":16,"instance_vars":[
   {"name":"@bytesize","type_name":"Int32","offset":4,"size":4}]},

@@ -25,7 +25,7 @@ const Type& type_named(const TypeModel& model, std::string_view name) {
   return model[at];
 }
 
-// "offset name: type" of each member; a bit field with its bits.
+// "offset name: type" for each member, with the bits of bit fields.
 std::vector<std::string> members_of(const TypeModel& model, const std::string& name) {
   std::vector<std::string> lines;
   for (const Member& member : type_named(model, name).members) {

@@ -10,8 +10,8 @@
 
 namespace heapattach::types {
 
-// Debug information that is damaged or made to harm. Whatever is in it, reading it ends, and the
-// resulting model can be walked.
+// Reads debug information that is damaged or malicious. Whatever it contains, reading must end, and
+// the resulting model must be walkable.
 namespace {
 
 void put_sections(Bytes& bytes, const std::vector<Elf64_Shdr>& sections) {
@@ -20,7 +20,7 @@ void put_sections(Bytes& bytes, const std::vector<Elf64_Shdr>& sections) {
   std::memcpy(bytes.data() + header.e_shoff, sections.data(), sections.size() * sizeof(Elf64_Shdr));
 }
 
-// Follows everything that a model refers to.
+// Follows all references in a model.
 void walk(const TypeModel& model) {
   for (const Type& type : model.types()) {
     if (type.target != kNoType) REQUIRE(type.target < model.types().size());

@@ -11,8 +11,8 @@
 
 namespace heapattach::types {
 
-// The other files of debug information, damaged: whatever is in them, reading ends, and the
-// resulting model can be walked.
+// Reads damaged companion files of debug information. Whatever they contain, reading must end, and
+// the resulting model must be walkable.
 namespace {
 
 struct Spread {
@@ -38,7 +38,7 @@ std::vector<Spread> all_spread() {
   return found;
 }
 
-// How many types there are with these bytes as the companion file.
+// The number of types that are read with these bytes as the companion file.
 std::size_t types_with(const Spread& spread, const Bytes& bytes) {
   const auto program = Fd::open(spread.program, O_RDONLY);
   REQUIRE(program);

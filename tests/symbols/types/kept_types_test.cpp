@@ -1,4 +1,4 @@
-// The types of a program by way of the cache (symbols/dwarf/type_cache.h): the same as without it,
+// The cache (symbols/dwarf/type_cache.h) gives the same types as the program's debug information,
 // and never those of another program.
 
 #include <filesystem>
@@ -31,7 +31,7 @@ Module module_of(const std::string& program, std::uint64_t bias = 0) {
 }
 
 struct Types {
-  std::vector<std::byte> bytes;  // of everything but the notes
+  std::vector<std::byte> bytes;  // the model without its notes
   std::string notes;
 
   [[nodiscard]] bool say(std::string_view words) const {
@@ -109,7 +109,7 @@ TEST_CASE("the cache is for one file, unchanged, and one set of limits") {
     fs::copy_file(copy, other);
     fs::last_write_time(other, time);
     CHECK(cache.entry_of(module_of(other), "limits")->key != entry->key);
-    // Neither takes the other's place.
+    // Each program has a file of its own in the cache.
     CHECK(cache.entry_of(module_of(other), "limits")->file != entry->file);
   }
   SUBCASE("a change that is hidden by the old time") {
@@ -118,7 +118,7 @@ TEST_CASE("the cache is for one file, unchanged, and one set of limits") {
       fs::last_write_time(copy, time);
       return cache.entry_of(module_of(copy), "limits")->key != entry->key;
     };
-    // The kernel's clock for files ticks a few times in a hundredth of a second.
+    // The kernel's clock for the times of files ticks only every few milliseconds.
     bool is_seen = changed();
     for (int i = 0; i < 1'000'000 && !is_seen; ++i) is_seen = changed();
     CHECK(is_seen);
@@ -131,7 +131,7 @@ TEST_CASE("a file without a build id is not kept") {
   std::string bytes = read_file(typed_programs("cxx").front());
   const std::size_t note = bytes.find(std::string("\3\0\0\0GNU\0", 8));
   REQUIRE(note != std::string::npos);
-  bytes[note] = '\x7f';  // of an unknown kind
+  bytes[note] = '\x7f';  // makes the note's kind unknown
   write_file(program, bytes);
   CHECK(module_of(program).build_id() == "");
   const TypeCache cache = cache_in(home);

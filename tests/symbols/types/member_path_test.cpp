@@ -55,7 +55,7 @@ TEST_CASE("a word in a variable is named as a programmer would write it") {
   CHECK(member_path(known.model, db, 8 + 2 * 48 + 8) == ".pools[2].head");
   CHECK(member_path(known.model, db, 8 + 48 + 16 + 24) == ".pools[1].spare[3]");
   CHECK(member_path(known.model, pools, 48 + 8) == "[1].head");
-  CHECK(member_path(known.model, db, 8 + 48) == ".pools[1]");  // nothing known is there
+  CHECK(member_path(known.model, db, 8 + 48) == ".pools[1]");  // no known member is there
   CHECK(member_path(known.model, db, 0).empty());
   CHECK(member_path(known.model, db, 160).empty());
   CHECK(member_path(known.model, pointer, 0).empty());

@@ -11,15 +11,15 @@
 
 namespace heapattach::types {
 
-// Debug information that is spread over several files: split units, packages of them, and what dwz
-// moved to a supplementary file.
+// Reads debug information that is spread over several files: split units, packages of them, and
+// supplementary files that dwz has made.
 namespace {
 
 using Lines = std::vector<std::string>;
 Result<Fd> open_anywhere(const std::string& path) {
   return Fd::open(path, O_RDONLY);
 }
-// The .dwo files that a package was made from still exist.
+// Opens packages, but not the .dwo files that they were made from, which still exist.
 Result<Fd> open_packages(const std::string& path) {
   if (path.ends_with(".dwp")) return open_anywhere(path);
   return Error{ErrorKind::Gone, path};
@@ -50,7 +50,8 @@ bool has_note(const TypeModel& model, const std::string& part) {
                      [&](const std::string& note) { return note.find(part) != std::string::npos; });
 }
 
-// Every type with its size and members, every global with its type and whether it has an address.
+// Describes every type with its size and members, and every global with its type and whether it has
+// an address.
 Lines content_of(const TypeModel& model) {
   Lines lines;
   for (const Type& type : model.types()) {
@@ -77,7 +78,7 @@ Lines missing_in(const Lines& found, const Lines& wanted) {
   return missing;
 }
 
-// The unsplit program to compare a split one with.
+// The unsplit program with which a split one is compared.
 std::string whole_of(const std::string& split) {
   const std::string name = std::filesystem::path(split).filename();
   return fmt::format("{}/{}_{}", TYPED_DIR, name.substr(0, name.find("_split")), name.back());

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A kept entry that is cheap to load: that of a model of two types.
+// A cached entry that is cheap to load: a model of two types.
 struct Kept {
   TypeCache cache;
   TypeCache::Entry entry{"c0de.types", "c0de the key"};
@@ -46,7 +46,7 @@ struct Kept {
     const auto found = cache.load(entry);
     return found && *found && to_bytes(**found) == model;
   }
-  // Why it is not used; empty if it is, or if there is none.
+  // Why the entry is not used; empty if it is used, or does not exist.
   [[nodiscard]] std::string refusal() const {
     const auto found = cache.load(entry);
     return found ? "" : found.error().message();
@@ -62,7 +62,7 @@ void write_file(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// Sets a variable of the environment, or removes it, for as long as it exists.
+// Sets or removes a variable of the environment, and restores it at the end of its life.
 class Environment {
  public:
   Environment(const char* name, const char* value) : name_(name) {
@@ -341,7 +341,7 @@ TEST_CASE("the oldest files are removed when the cache is full") {
   CHECK_FALSE(fs::exists(path_of('a')));
   for (const char name : {'b', 'c', 'd'}) CHECK(fs::exists(path_of(name)));
   CHECK_FALSE(fs::exists(left_behind));
-  // A file of the future would otherwise always be the newest.
+  // A file whose time is in the future would otherwise always be the newest.
   write_file(path_of('f'), std::string(3000, 'x'));
   fs::last_write_time(path_of('f'), fs::file_time_type::clock::now() + std::chrono::hours(100));
   REQUIRE(cache.store({"d.types", "key"}, model));

@@ -25,11 +25,12 @@ inline std::vector<std::string> typed_programs(const std::string& source) {
       if (std::filesystem::exists(path)) found.push_back(std::move(path));
     }
   }
-  if (source != "crystal") REQUIRE_FALSE(found.empty());  // which needs clang
+  if (source != "crystal") REQUIRE_FALSE(found.empty());  // Crystal's need clang
   return found;
 }
 
-// Split ones: "c_gcc_split4", …; those in packages have a .dwp next to them instead of a .dwo.
+// The split programs of a source: "c_gcc_split4", … A packaged program has a .dwp next to it
+// instead of a .dwo.
 inline std::vector<std::string> split_programs(const std::string& source, bool packaged) {
   std::vector<std::string> found;
   const std::string directory = std::string(TYPED_DIR) + (packaged ? "/packages/" : "/");
@@ -53,7 +54,7 @@ class OpenDwarf {
   }
   [[nodiscard]] Dwarf* get() const { return dwarf_.get(); }
 
-  // The first variable of that name, or the member function's local, wherever it is.
+  // The first variable with that name in any unit or function.
   [[nodiscard]] Dwarf_Die variable(const std::string& name) const {
     Dwarf_CU* unit = nullptr;
     Dwarf_Die root;

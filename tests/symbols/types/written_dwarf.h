@@ -16,7 +16,7 @@
 
 #include "attach/base/fd.h"
 
-// Debug information that no compiler writes: one unit of DWARF 4 in C, written entry by entry.
+// Writes debug information that no compiler writes: one unit of DWARF 4 in C, entry by entry.
 namespace heapattach::types {
 
 class WrittenDwarf {
@@ -38,7 +38,7 @@ class WrittenDwarf {
     return {name, DW_FORM_data8, value, {}};
   }
   static Attribute ref(unsigned name, Label to) { return {name, DW_FORM_ref4, to.number, {}}; }
-  // To an entry of the supplementary file.
+  // A reference to an entry of the supplementary file.
   static Attribute alt_ref(unsigned name, std::uint32_t offset) {
     return {name, DW_FORM_GNU_ref_alt, offset, {}};
   }
@@ -52,17 +52,17 @@ class WrittenDwarf {
   }
 
   Label label() { return {next_label_++}; }
-  // The next entry to be written.
+  // Makes `label` the label of the next entry.
   void place(Label label) { places_[label.number] = static_cast<std::uint32_t>(info_.size()); }
   void entry(unsigned tag, const std::vector<Attribute>& attributes) {
     write(tag, attributes, false);
   }
-  // Entries until close() are inside it.
+  // Begins an entry that contains all entries until close().
   void open(unsigned tag, const std::vector<Attribute>& attributes) {
     write(tag, attributes, true);
   }
   void close() { put(std::uint8_t{0}); }
-  // A variable; a type reader follows it to its type.
+  // Adds a variable, so that readers find its type.
   void global(std::string_view name, Label type) {
     entry(DW_TAG_variable, {text(DW_AT_name, name),
                             ref(DW_AT_type, type),
@@ -183,7 +183,7 @@ class WrittenDwarf {
 
   std::string info_;
   std::string abbrev_;
-  std::map<std::string, std::size_t> abbreviations_;  // their codes
+  std::map<std::string, std::size_t> abbreviations_;  // with their codes
   std::uint32_t next_label_ = 0;
   std::map<std::uint32_t, std::uint32_t> places_;
   std::vector<std::pair<std::size_t, std::uint64_t>> references_;  // place and label

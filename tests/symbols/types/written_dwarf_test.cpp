@@ -14,12 +14,13 @@
 
 namespace heapattach::types {
 
-// Debug information that is well formed but describes the impossible, or far too much.
+// Reads debug information that is well formed, but describes impossible or far too many types.
 namespace {
 
 using W = WrittenDwarf;
 
-// The chain of types by value ends, every reference is valid, and nothing exceeds the largest size.
+// Checks that the chain of types by value ends, that references are valid, and that no type exceeds
+// the largest size.
 void walk(const TypeModel& model, TypeRef at, int depth) {
   REQUIRE(depth < 200);
   REQUIRE(at < model.types().size());
@@ -146,7 +147,7 @@ TEST_CASE("siblings that point back do not cause endless loops") {
 
 TEST_CASE("entries that are also their parents' siblings are visited once") {
   W dwarf;
-  // Each doubles the walk of a reader that trusts it.
+  // Each level doubles the walk of a reader that trusts the debug information.
   for (int depth = 0; depth < 100; ++depth) {
     const W::Label inside = dwarf.label();
     dwarf.open(DW_TAG_lexical_block, {W::ref(DW_AT_sibling, inside)});
@@ -286,7 +287,7 @@ TEST_CASE("a reference to a supplementary file opens no file") {
   CHECK_FALSE(was_opened());
   CHECK(model.find("struct s") != kNoType);
   read(file, false);
-  CHECK(was_opened());  // so that this test would have seen it
+  CHECK(was_opened());  // proves that this test notices an opened file
 }
 
 TEST_CASE("a debug link with a directory in it is not followed") {

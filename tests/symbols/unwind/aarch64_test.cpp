@@ -1,4 +1,4 @@
-// Stacks of aarch64, on any machine.
+// Walks stacks of aarch64, on any machine.
 
 #include <array>
 #include <cstring>
@@ -24,9 +24,9 @@ constexpr std::uint64_t kBias = 0xaaaa00000000;
 constexpr std::uint64_t kCodeAt = 0x400;
 constexpr RemoteAddr kCode{kBias + kCodeAt};
 constexpr RemoteAddr kStack{0xffffc0000000};
-constexpr std::uint64_t kSigned = std::uint64_t{0x2b} << 48U;  // what signs a return address
+constexpr std::uint64_t kSigned = std::uint64_t{0x2b} << 48U;  // signature of a return address
 
-// A program whose code are these instructions, at kCode.
+// A program whose code is these instructions, at kCode.
 Modules program(const std::vector<std::uint32_t>& code) {
   Fd file(memfd_create("aarch64", MFD_CLOEXEC));
   Elf64_Ehdr header{};
@@ -99,7 +99,7 @@ TEST_CASE("aarch64: the code that a handler returns to has the interrupted regis
   ModuleDebugs debugs(modules);
   FakeMemory memory;
   memory.map_zero(kStack, 0x1000);
-  constexpr std::uint64_t kRegistersAt = 128 + 176 + 8;  // in siginfo_t and ucontext_t
+  constexpr std::uint64_t kRegistersAt = 128 + 176 + 8;  // after siginfo_t, in ucontext_t
   for (std::uint64_t i = 0; i < 31; ++i) memory.put(kStack + kRegistersAt + 8 * i, 100 + i);
   memory.put(kStack + kRegistersAt + std::uint64_t{31} * 8, kStack.value + 0x800);
   memory.put(kStack + kRegistersAt + std::uint64_t{32} * 8, kCode.value + 12);
@@ -108,7 +108,7 @@ TEST_CASE("aarch64: the code that a handler returns to has the interrupted regis
   REQUIRE(walked.frames.size() == 2);
   const Frame& interrupted = walked.frames[1];
   CHECK(interrupted.found_by == FoundBy::SignalFrame);
-  CHECK(interrupted.pc() == kCode + 12);  // it made no call
+  CHECK(interrupted.pc() == kCode + 12);  // not one before: the code made no call
   CHECK(interrupted.state.sp() == kStack.value + 0x800);
   CHECK(interrupted.state.at(0) == 100);
   CHECK(interrupted.state.at(30) == 130);

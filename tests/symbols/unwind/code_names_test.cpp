@@ -1,5 +1,5 @@
-// Names of code without a symbol in the file: stubs, compressed symbols, the vDSO, and the code
-// that a signal handler returns to.
+// Names code that has no symbol in its file: stubs, functions with compressed symbols, the vDSO,
+// and the code to which a signal handler returns.
 
 #include <array>
 #include <cstring>

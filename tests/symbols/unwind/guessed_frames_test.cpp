@@ -1,4 +1,5 @@
-// Code that nothing describes: its return address is guessed from the words on the stack.
+// Walks stacks of code that nothing describes: return addresses are guessed from the words on the
+// stack.
 
 #include <algorithm>
 #include <csetjmp>
@@ -47,7 +48,7 @@ RemoteAddr address_of(const void* code) {
   return {reinterpret_cast<std::uint64_t>(code)};
 }
 
-// The address to which the function returns.
+// Returns the function's own return address.
 __attribute__((noinline)) RemoteAddr called_directly() {
   return address_of(__builtin_return_address(0));
 }
@@ -63,7 +64,7 @@ TEST_CASE("without tables and frame pointers the walk continues by the functions
   CHECK(walked.stack.frames[inner].found_by == FoundBy::FrameTables);
   CHECK(walked.stack.frames[inner + 1].found_by == FoundBy::Code);
   CHECK(walked.stack.frames[inner + 2].found_by == FoundBy::Code);
-  // And from there by tables to the end.
+  // From there on, tables lead to the end.
   CHECK(walked.stack.frames[inner + 3].found_by == FoundBy::FrameTables);
   CHECK(walked.frame_of("main") > inner);
   CHECK(walked.stack.end == StackEnd::Outermost);
@@ -84,7 +85,7 @@ TEST_CASE("if the code shows no return either, calls on the stack are guessed, a
   const std::size_t endless = here.walked.frame_of("known_endless");
   REQUIRE(here.walked.frame_of("known_call_endless") == endless + 1);
   CHECK(here.walked.stack.frames[endless + 1].found_by == FoundBy::Scan);
-  // The loop has changed the frame pointer, and has saved its caller's before.
+  // The endless loop has changed the frame pointer, but has saved its caller's before.
   CHECK(here.walked.stack.frames[endless + 2].found_by == FoundBy::FrameTables);
   CHECK(here.walked.frame_of("main") > endless);
 }

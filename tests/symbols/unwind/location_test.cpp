@@ -59,7 +59,7 @@ TEST_CASE("an expression gives the location of a variable") {
 
 TEST_CASE("an expression computes, compares and jumps") {
   Place place;
-  // The expression of the procedure linkage table's frames.
+  // The expression for frames of the procedure linkage table.
   CHECK(place.address({op(DW_OP_const1u, 0x1c), op(DW_OP_lit15), op(DW_OP_and), op(DW_OP_lit11),
                        op(DW_OP_ge), op(DW_OP_lit3), op(DW_OP_shl)}) == 8);
   CHECK(place.address({op(DW_OP_lit5), op(DW_OP_lit2), op(DW_OP_swap), op(DW_OP_minus)}) ==

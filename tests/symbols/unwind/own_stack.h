@@ -11,7 +11,7 @@
 #include "symbols/elf/module.h"
 #include "symbols/unwind/arch/machine_state.h"
 
-// The test program's own modules and registers, as if they were a target's.
+// The modules and registers of the test program, which plays the target.
 namespace heapattach::unwind {
 
 // The test program and the libraries that it is linked with, as if they were a target's.

@@ -15,7 +15,7 @@ Dwarf_Op op(unsigned atom, std::uint64_t number = 0) {
   return {static_cast<std::uint8_t>(atom), number, 0, 0};
 }
 
-// "<path> <type>" of the pointer in a variable of the program, or nothing.
+// "<path> <type>" of the pointer at an offset of a variable of the program; empty if there is none.
 std::string pointer_in(const types::OpenDwarf& dwarf,
                        const std::string& variable,
                        std::uint64_t offset) {
@@ -39,7 +39,7 @@ TEST_CASE("a variable in several locations is known piece by piece") {
   REQUIRE(pieces[0].expression.size() == 1);
   CHECK(pieces[0].expression[0].atom == DW_OP_reg3);
   CHECK(pieces[1].offset == 8);
-  CHECK(pieces[1].expression.empty());  // it is nowhere
+  CHECK(pieces[1].expression.empty());  // this piece is nowhere
   CHECK(pieces[2].offset == 12);
   CHECK(pieces[2].expression.size() == 2);
 }

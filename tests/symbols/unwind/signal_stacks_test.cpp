@@ -1,4 +1,4 @@
-// The stacks of threads whose handlers run on another stack.
+// Finds the stacks of threads whose signal handlers run on another stack.
 
 #include "symbols/unwind/signal_stacks.h"
 
@@ -58,7 +58,7 @@ TEST_CASE("the stack that a signal interrupted is found from its handler's") {
 }
 
 TEST_CASE("aarch64: the stack that a signal interrupted is found from its handler's") {
-  constexpr RemoteAddr kData = kHandlerStack + 0x480;  // the kernel's, between two frames
+  constexpr RemoteAddr kData = kHandlerStack + 0x480;  // the kernel's data, between two frames
   constexpr RemoteAddr kMade = kHandlerStack + 0xe00;
   Target target;
   target.memory.put(kCode + 0x100, aarch64::kSignalReturn);

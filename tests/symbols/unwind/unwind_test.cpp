@@ -54,7 +54,7 @@ struct Seen {
   }
 };
 
-// Walks the stack that it is called on, while it is unchanged.
+// Walks the stack on which it is called, while the stack does not change.
 void walk_own(void* context) {
   auto& seen = *static_cast<Seen*>(context);
   ucontext_t here;
@@ -121,7 +121,7 @@ TEST_CASE("the variables and parameters of a frame are found with their types an
   const SeenLocal* plain = seen.local("known_outer", "plain");
   REQUIRE(plain != nullptr);
   CHECK(plain->first == number_of(&first_node));
-  // It has a fixed address, like the globals.
+  // no_local has a fixed address, like the globals.
   CHECK(seen.local("known_inner", "no_local") == nullptr);
 }
 

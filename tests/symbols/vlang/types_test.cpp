@@ -31,7 +31,7 @@ TypeRef add_pointer(TypeModel& model, const std::string& name, TypeRef target) {
   return ref;
 }
 
-// A typedef of the structure `base`.
+// Adds a typedef of the structure `base`.
 TypeRef add_typedef(TypeModel& model, const std::string& name, TypeRef base) {
   Member member;
   member.is_base = true;
@@ -39,7 +39,7 @@ TypeRef add_typedef(TypeModel& model, const std::string& name, TypeRef base) {
   return add(model, name, Shape::Struct, {member});
 }
 
-// The types that every program in V has.
+// A program with the types that every program in V has.
 struct Program {
   TypeModel model;
   TypeRef number = add(model, "int", Shape::Number);

@@ -1,6 +1,6 @@
-// A small collector in a program: functions that use its tables, one that only they call, a
-// function for more roots that the program may replace, and the program's own code.
-// collector_code_test.cpp reads the result.
+// A small collector in a program: functions that use its tables, a function that only these call, a
+// hook for more roots that the program may replace, and the program's own code. Read by
+// collector_code_test.cpp.
 
 #define NOINLINE __attribute__((noinline))
 

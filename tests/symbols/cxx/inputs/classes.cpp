@@ -1,5 +1,4 @@
-// Classes of every kind of type_info, in a library whose symbols are stripped but for
-// make_object().
+// Classes with every kind of type_info, in a library that keeps only the symbol of make_object().
 namespace shop {
 
 struct Job {

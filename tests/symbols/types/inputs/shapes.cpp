@@ -1,4 +1,4 @@
-// Types of C++ for the readers of debug information; a variable of each.
+// C++ types for the readers of debug information, and a variable of each.
 namespace ns {
 enum class Level : unsigned char { Low, High = 200 };
 template <class T>

@@ -22,11 +22,11 @@ long known_outer(known_visitor visit,
                  struct known_node* second);
 // A call without call frame information.
 long known_without_tables(known_visitor visit, void* context);
-// A call without a frame pointer either, from a function known_frameless_inner.
+// A call without a frame pointer, too, from a function known_frameless_inner.
 long known_without_frame(known_visitor visit, void* context);
 // A call from a loop that never ends.
 long known_endless(known_visitor visit, void* context);
-// Calls that loop from a function whose tables need the frame pointer.
+// Calls known_endless from a function whose tables need the frame pointer.
 long known_call_endless(known_visitor visit, void* context);
 // Calls getppid first.
 long known_call_outside(void);

@@ -13,7 +13,7 @@ long known_without_frame(known_visitor visit, void* context) {
   return known_frameless_inner(visit, context) + 1;
 }
 
-// Nothing shows how it would return.
+// The loop never ends, so no code shows how the function would return.
 long known_endless(known_visitor visit, void* context) {
   for (;;) {
     visit(context);
@@ -26,7 +26,8 @@ __asm__(
     ".text\n.globl known_switch\n.type known_switch, @function\n"
     "known_switch: push %rbp\n mov 8(%rdi), %rsp\n ret\n.size known_switch, . - known_switch\n");
 
-// Saves three registers. What it pushes after that is not from its caller, or behind other changes.
+// Saves three registers of its caller. The pushes after that do not count: r15 no longer has the
+// caller's value, and r14 is pushed after the stack pointer has changed otherwise.
 __asm__(
     ".text\n.globl known_pushes\n.type known_pushes, @function\n"
     "known_pushes: push %rbp\n mov %rsp, %rbp\n push %r15\n mov %edi, %r15d\n push %rbx\n"
