@@ -86,7 +86,7 @@ TEST_CASE("the short form of a short form is itself, whatever the name") {
       "std::", "__cxx11::", "__1::", "vector", "map", "_List_node", "basic_string", "char", "int",
       "<",     ">",         " >",    ", ",     "(",   ")",          "operator",     "->",   "'",
       "&",     "*",         "::",    " const", "{",   "}",          "std::pair",    "Foo",  "[3]"};
-  std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): the same each time
+  std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): repeatable
   for (int round = 0; round < 20'000; ++round) {
     std::string name;
     for (auto parts = random() % 24; parts > 0; --parts) name += kParts[random() % kParts.size()];

@@ -20,7 +20,7 @@ TEST_CASE("a type is found by its name, by a glob, or by a unique suffix") {
   CHECK(find("RequestLog").name == "Blog::RequestLog");
   CHECK(find("Entry(A::B)").name == "Blog::Entry(A::B)");
   CHECK(find("leaf").name == "struct leaf");
-  CHECK(find("Log").name == "Log");  // whole, though A::Log ends in it
+  CHECK(find("Log").name == "Log");  // the whole name, although A::Log ends in it
 }
 
 TEST_CASE("an ambiguous short name is refused") {

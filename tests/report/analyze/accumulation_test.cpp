@@ -9,7 +9,7 @@ namespace {
 
 using snapshot::TypeIndex;
 
-// A dominator tree only: the number of each object's parent, which is smaller.
+// A dominator tree, given by the number of each object's parent, which must be smaller.
 struct Tree {
   Dominators dominators;
   std::vector<std::uint64_t> bytes;

@@ -29,7 +29,7 @@ std::set<Identity> identities(const Snapshot& snapshot) {
   return found;
 }
 
-// Computes the growth with sets of all objects, slowly and simply.
+// Computes the growth slowly and simply, with sets of all objects.
 std::vector<TypeGrowth> naive(const std::vector<Snapshot>& snapshots) {
   const auto first = identities(snapshots.front());
   const auto last = identities(snapshots.back());
@@ -54,7 +54,7 @@ std::vector<TypeGrowth> naive(const std::vector<Snapshot>& snapshots) {
   return all;
 }
 
-// Each has its own type numbers, and one name may have two numbers.
+// Each random snapshot numbers its types in its own way, and one name may have two numbers.
 Snapshot random_snapshot(std::mt19937& random) {
   const auto below = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };
   SnapshotBuilder build;

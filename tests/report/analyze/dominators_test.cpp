@@ -8,7 +8,7 @@
 namespace heapattach::analyze {
 namespace {
 
-// By definition: an object dominates whatever cannot be reached without it.
+// Applies the definition: an object dominates all objects that cannot be reached without it.
 std::vector<std::vector<bool>> dominated_by(const RandomGraph& random) {
   const std::vector<bool> all = random.reached();
   std::vector<std::vector<bool>> result;
@@ -52,7 +52,7 @@ TEST_CASE("a long list is dominated link by link") {
   std::vector<snapshot::Edge> edges;
   for (ObjectIndex object = 0; object < kLength; ++object) {
     first_edge.push_back(edges.size());
-    edges.push_back({1, (object + 1) % kLength});  // the last leads back to the first
+    edges.push_back({1, (object + 1) % kLength});  // the last references the first
   }
   first_edge.push_back(edges.size());
   const std::vector<ObjectIndex> roots = {0};

@@ -13,7 +13,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// Strings one after the other, in pieces of a few objects.
+// Makes strings one after the other, in pieces of a few objects.
 class StringsBuilder {
  public:
   SnapshotBuilder build;
@@ -93,7 +93,7 @@ TEST_CASE("memory for characters that has no text is not a copy of a text") {
   for (int i = 0; i < 2; ++i) {
     strings.add(characters, 4096, &none);
     strings.add(characters, 32, &text);
-    strings.add("");  // a String is one without letters, too
+    strings.add("");  // an empty String is a String, too
   }
   const Duplicates found = find_duplicates(strings.build.snapshot);
   CHECK(found.rows.size() == 2);

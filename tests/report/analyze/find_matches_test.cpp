@@ -13,8 +13,8 @@ using snapshot::Snapshot;
 
 namespace {
 
-// Two sessions with a user each, ann with 3 hits and bob with 12, and one without; a list of the
-// users. The text of ann's friend was cut.
+// Three sessions: ann's with 3 hits, bob's with 12, and one without a user. A list has the users.
+// The text of ann's friend was cut.
 Snapshot sessions() {
   SnapshotBuilder build;
   const auto session = build.type("Shop::Session");
@@ -139,7 +139,7 @@ TEST_CASE("a value that was not read is not compared, unless the rest decides") 
   CHECK(why("Session[@limit == nil]").ends_with(limit));
   CHECK(why("Session[@hits == 3 or @limit > 3]").ends_with(limit));
   CHECK(addresses(snapshot, "Session[@hits > 100 and @limit > 3]") == List{});
-  // What is referenced is known; only the third one's user may be a value.
+  // A reference is always known. Only the third session's user may be a value that was not read.
   CHECK(addresses(snapshot, "Session[@user.name == \"ann\" and @hits == 3]") == List{0x1000});
   CHECK(why("Session[@user]")
             .ends_with("@user of Shop::Session cannot be compared: its values "

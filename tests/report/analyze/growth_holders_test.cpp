@@ -19,9 +19,9 @@ namespace {
 constexpr std::uint64_t kSessionBytes = 48;
 constexpr std::uint64_t kTextBytes = 16;
 
-// A global store whose buffer references `sessions`, each with its text; the buffer is at
-// `buffer_at`, since a container that grows moves it. Besides that `loose` texts that a global
-// array references.
+// A global store whose buffer references `sessions`, each with its text. The buffer is at
+// `buffer_at`, because a container that grows moves it. A global array references `loose` other
+// texts.
 Snapshot store(std::uint32_t sessions, std::uint64_t buffer_at, std::uint32_t loose = 0) {
   SnapshotBuilder build;
   const auto store = build.type("Store");
@@ -97,7 +97,7 @@ TEST_CASE("a second leak that holds a tenth of the new bytes is named too, with 
 
 TEST_CASE("a new container is not reported instead of the many new objects in it") {
   Snapshot before = store(0, 0x1000);
-  before.objects[0].address += 8;  // another store and buffer than before, and one more of each
+  before.objects[0].address += 8;  // so the later store is a new object, and one more than before
   before.roots.erase(before.roots.begin());
   for (auto& object : before.objects) object.is_reachable = object.address == 0x80000 ? 1 : 0;
   const GrowthHolders holders = holders_of({before, store(30, 0x2000)});

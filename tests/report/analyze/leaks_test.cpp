@@ -9,7 +9,7 @@ namespace heapattach {
 
 namespace {
 
-// Objects 0 to n - 1 at 0x1000, 0x1010, …: of a type, leaked or not, with what they point to.
+// Makes objects 0 to n - 1 at 0x1000, 0x1010, …: each with a type and references, leaked or not.
 class LeakBuilder {
  public:
   LeakBuilder() {
@@ -41,11 +41,11 @@ enum : snapshot::TypeIndex { kList, kEntry, kText };
 
 TEST_CASE("a leak is what no other leaked object references, with all that it takes along") {
   LeakBuilder build;
-  build.add(kList, 32, {1, 2});   // takes its entries
-  build.add(kEntry, 48, {3});     // … which share a text
-  build.add(kEntry, 48, {3, 5});  // … and reference what is alive
+  build.add(kList, 32, {1, 2});   // a list, whose entries leak with it
+  build.add(kEntry, 48, {3});     // this entry shares a text with the next one
+  build.add(kEntry, 48, {3, 5});  // this one also references a live object
   build.add(kText, 100);
-  build.add(kText, 64);  // alone
+  build.add(kText, 64);  // a leak of its own
   build.add(kText, 16, {}, false);
   const auto leaks = analyze::find_leaks(build.snapshot());
   CHECK(leaks.objects == 5);
@@ -67,13 +67,13 @@ TEST_CASE("a leak is what no other leaked object references, with all that it ta
 
 TEST_CASE("a cycle that nothing outside references is one leak, and what is behind it is not") {
   LeakBuilder build;
-  build.add(kText, 16);           // only the cycle leads to it, and it comes first
+  build.add(kText, 16);           // only the cycle references it, but its address is the first
   build.add(kEntry, 48, {2, 0});  // a cycle of three
   build.add(kEntry, 48, {3});
   build.add(kEntry, 48, {1, 4});
-  build.add(kEntry, 24, {5});  // a cycle of two, behind the first
+  build.add(kEntry, 24, {5});  // a cycle of two, which the first cycle references
   build.add(kEntry, 24, {4});
-  build.add(kList, 32, {6});  // only itself: a leak like any other
+  build.add(kList, 32, {6});  // references only itself: a leak like any other
   const auto leaks = analyze::find_leaks(build.snapshot());
   CHECK(leaks.leaks == 2);
   REQUIRE(leaks.rows.size() == 2);
@@ -104,7 +104,7 @@ TEST_CASE("only what is leaked in both of two looks is told") {
   after.add(kText, 64).add(kText, 64).add(kText, 32).add(kText, 16, {}, false);
   const auto leaks =
       analyze::find_leaks(after.snapshot(), {.ignored = {}, .confirmed_by = &before.snapshot()});
-  CHECK(leaks.objects == 1);  // the first: another was alive, another of another size, one is alive
+  CHECK(leaks.objects == 1);  // the others were alive, had another size, or are alive now
   CHECK(leaks.rows.at(0).example == 0);
   CHECK(leaks.unconfirmed_objects == 2);
 }
@@ -122,10 +122,10 @@ TEST_CASE("a long list is one leak, and needs no recursion") {
 
 TEST_CASE("of two heaps, only malloc's objects leak, also those that garbage references") {
   LeakBuilder build;
-  build.add(kList, 32, {1});         // garbage of the collector …
-  build.add(kText, 100, {0});        // … which references this, and the other way round
-  build.add(kText, 64, {}, false);   // held
-  build.add(kEntry, 48, {}, false);  // the collector's, held
+  build.add(kList, 32, {1});         // garbage of the collector, which references the next object
+  build.add(kText, 100, {0});        // malloc's, and references the garbage
+  build.add(kText, 64, {}, false);   // malloc's, and alive
+  build.add(kEntry, 48, {}, false);  // the collector's, and alive
   build.snapshot().heaps.insert(build.snapshot().heaps.begin(), snapshot::Heap{});
   for (const std::size_t at : {1U, 2U}) build.snapshot().objects[at].heap = 1;
   const auto leaks = analyze::find_leaks(build.snapshot());

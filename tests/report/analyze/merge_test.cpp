@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::uint64_t kMega = std::uint64_t{1} << 20;
 
-// A snapshot with so many bytes of one type, in objects of 1 MiB, and 100 of another.
+// Adds a snapshot with so many megabytes of one type, in objects of 1 MiB, and 100 bytes of
+// another.
 void add(Merge& merge, std::uint64_t megabytes) {
   snapshot::CountTable counts;
   if (megabytes != 0) counts.rows.push_back({"Cache", megabytes, megabytes * kMega});
@@ -32,7 +33,7 @@ MergedTable merged(const std::vector<std::uint64_t>& megabytes,
   return std::move(merge).finish(choice);
 }
 
-// The sources whose bytes are far, of the first row.
+// The sources whose bytes are far from the rest, in the first row.
 std::vector<std::string> far(const MergedTable& table) {
   std::vector<std::string> names;
   for (const MergedCell& cell : table.rows.front().cells) {
@@ -64,11 +65,11 @@ TEST_CASE("what is far from the median is found, above and below") {
   CHECK(far(merged({10, 12, 11, 13, 60})) == Names{"60"});
   CHECK(far(merged({10, 12, 0, 11, 13})) == Names{"0"});
   CHECK(far(merged({0, 0, 0, 1})) == Names{"1"});
-  // All differ as much as they usually do.
+  // All numbers differ by their usual distance.
   CHECK(far(merged({10, 20, 30, 40, 50})).empty());
-  // Twice the median, but not for a table in which that is usual.
+  // Some numbers are twice the median, but such a distance is usual in this table.
   CHECK(far(merged({5, 10, 20, 5, 10, 20})).empty());
-  // Two are not enough to say which one is odd.
+  // Two numbers do not show which one is far.
   CHECK(far(merged({1, 1000})).empty());
 }
 

@@ -9,7 +9,7 @@
 namespace heapattach::analyze {
 
 // A small random graph, with cycles, shared parts, self edges, double edges, several roots and
-// unreachable parts. The same for the same seed.
+// unreachable parts. A seed always gives the same graph.
 struct RandomGraph {
   explicit RandomGraph(std::uint64_t seed, ObjectIndex most = 14) {
     std::mt19937_64 random(seed);
@@ -32,7 +32,8 @@ struct RandomGraph {
 
   [[nodiscard]] Graph graph() const { return {first_edge, edges, roots}; }
 
-  // What is reachable from the roots through objects other than `without`, by the simplest method.
+  // The objects that are reachable from the roots without going through `without`, found by the
+  // simplest method.
   [[nodiscard]] std::vector<bool> reached(ObjectIndex without = kNone) const {
     return reached_from(roots, without);
   }

@@ -31,7 +31,7 @@ TEST_CASE("one search finds what an object retains and what retains it, on 3,000
     const Retentions all(graph, random.bytes);
     for (ObjectIndex object = 0; object < graph.size(); ++object) {
       const Retention found = retention_of(graph, path_to(graph, object), random.bytes);
-      // By definition: whatever cannot be reached without it.
+      // By definition, an object retains all objects that cannot be reached without it.
       REQUIRE(found.bytes == live - sum_of(random, random.reached(object)));
       for (const Dominator& dominator : found.dominators) {
         const std::vector<bool> rest = random.reached(dominator.object);
@@ -51,7 +51,7 @@ TEST_CASE("the last object of a long list is retained by all others") {
   std::vector<snapshot::Edge> edges;
   for (ObjectIndex object = 0; object < kLength; ++object) {
     first_edge.push_back(edges.size());
-    edges.push_back({1, (object + 1) % kLength});  // the last leads back to the first
+    edges.push_back({1, (object + 1) % kLength});  // the last references the first
   }
   first_edge.push_back(edges.size());
   const std::vector<ObjectIndex> roots = {0};

@@ -10,7 +10,7 @@
 namespace heapattach::analyze {
 namespace {
 
-// The distance of each object from `starts`, by relaxing until nothing gets shorter.
+// The distance of each object from `starts`. Edges are relaxed until no distance gets shorter.
 std::vector<std::size_t> distances(const Graph& graph, const std::vector<ObjectIndex>& starts) {
   std::vector<std::size_t> distance(graph.size(), kNone);
   for (const ObjectIndex start : starts) distance[start] = 0;

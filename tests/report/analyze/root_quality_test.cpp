@@ -26,8 +26,8 @@ snapshot::Place place(std::string function, std::string file, std::string module
   return made;
 }
 
-// A cache two steps from a global, as a Crystal program has it. Thread 7 runs the program, thread 8
-// is the runtime's own, fiber 0x9000 waits in the program's code.
+// A Crystal program with a cache that is two steps from a global. Thread 7 runs the program, thread
+// 8 is the runtime's own, and fiber 0x9000 waits in the program's code.
 Snapshot cache_beside_stacks() {
   SnapshotBuilder build;
   const auto cache = build.type("Cache");
@@ -103,7 +103,7 @@ TEST_CASE("the quality of a word on a stack depends on what the word is") {
   word.variable.clear();
   CHECK(quality(word) == RootQuality::Leftover);
   CHECK(quality(word_of(7, 0)) == RootQuality::RuntimeWord);
-  CHECK(quality(word_of(7, 2)) == RootQuality::Leftover);  // the loader's
+  CHECK(quality(word_of(7, 2)) == RootQuality::Leftover);  // the loader's frame
   CHECK(quality(word_of(7, {})) == RootQuality::RuntimeWord);
   CHECK(quality(word_of(7, 99)) == RootQuality::RuntimeWord);
   CHECK(quality(word_of(99, {})) == RootQuality::Word);  // its stack is unknown
@@ -157,7 +157,7 @@ TEST_CASE("a variable of the collector explains nothing that a global of the pro
   snapshot.roots.insert(snapshot.roots.begin(), hint);
   REQUIRE(explaining_roots(snapshot).numbers == std::vector<std::uint32_t>{1});
   snapshot.roots[1].to = 0;
-  snapshot.roots[0].symbol = "last";  // of the program: both count
+  snapshot.roots[0].symbol = "last";  // a variable of the program, so both roots count
   CHECK(explaining_roots(snapshot).numbers.size() == 2);
 }
 
@@ -220,8 +220,8 @@ TEST_CASE("a variable's longer path comes before an unnamed word's shorter one")
   const auto of_object = why(snapshot, "0x2000");
   REQUIRE(of_object.paths.size() == 3);
   CHECK(of_object.paths[0].root == 0);
-  CHECK(of_object.paths[1].root == 1);  // of the program's frame
-  CHECK(of_object.paths[2].root == 2);  // of a library's
+  CHECK(of_object.paths[1].root == 1);  // in the program's frame
+  CHECK(of_object.paths[2].root == 2);  // in a library's frame
   CHECK(why(snapshot, "Session").paths[0].root == 0);
 }
 
@@ -251,9 +251,9 @@ TEST_CASE("an object with a finalizer is retained by what references it") {
   CHECK(why(snapshot, "Session").paths[0].root == 0);
 }
 
-// Fiber "worker" at 0x2000 holds a job by its closure; fiber "other" at 0x3000 resumed it last, and
-// both are in the runtime's list, which begins with "other". Frames of both, innermost first:
-// Crystal::Scheduler#reschedule, the program's handle (of "worker"), Fiber#run.
+// Fiber "worker" at 0x2000 holds a job by its closure. Fiber "other" at 0x3000 resumed it last.
+// Both are in the runtime's list, which begins with "other". The frames of both, innermost first:
+// Crystal::Scheduler#reschedule, the program's function handle (only of "worker"), Fiber#run.
 Snapshot fibers_in_a_list() {
   SnapshotBuilder build;
   const auto list = build.type("Thread::LinkedList(Fiber)");
@@ -292,8 +292,8 @@ Root variable_of(std::uint64_t fiber, std::uint32_t frame, snapshot::ObjectIndex
 
 TEST_CASE("a fiber that another one resumed is not blamed on that one") {
   Snapshot snapshot = fibers_in_a_list();
-  snapshot.roots.push_back(variable_of(0x3000, 0, 1));  // only passing
-  snapshot.roots.push_back(variable_of(0x2000, 0, 1));  // its own, but a scheduler's
+  snapshot.roots.push_back(variable_of(0x3000, 0, 1));  // only passes the fiber on
+  snapshot.roots.push_back(variable_of(0x2000, 0, 1));  // its own stack, but the scheduler's frame
   snapshot.roots.push_back(variable_of(0x2000, 2, 1));
   RootQualities qualities(snapshot);
   CHECK(qualities.of(snapshot.roots[1]) == RootQuality::Collector);

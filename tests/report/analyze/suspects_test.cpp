@@ -13,7 +13,7 @@ using snapshot::Snapshot;
 
 namespace {
 
-// LIST holds an array of 100 pages; a stack each holds 50 requests.
+// LIST holds an array of 100 pages. 50 requests are each held by a stack of its own.
 Snapshot pages_and_requests() {
   SnapshotBuilder build;
   const auto array = build.type("Array(Page)");
@@ -87,7 +87,7 @@ TEST_CASE("in Ruby, what a constant holds comes before the program's code, which
   build.snapshot.roots.push_back(root);
   const auto suspects = analyze::find_suspects(build.snapshot);
   CHECK(suspects.live_bytes == 16'900);
-  CHECK(suspects.threshold == 90);  // of 900 bytes that are not code
+  CHECK(suspects.threshold == 90);  // a tenth of the 900 bytes that are not code
   REQUIRE(suspects.found.size() >= 2);
   CHECK(suspects.found[0].sentence ==
         "one Array keeps 900 bytes, 5 % of all live bytes: through 50 Order");

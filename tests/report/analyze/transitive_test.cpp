@@ -6,7 +6,7 @@
 namespace heapattach::analyze {
 namespace {
 
-// With the type and the bytes of each object.
+// The sums by type, from the type and the bytes of each object.
 std::vector<std::uint64_t> sums_of(const Graph& graph,
                                    std::span<const snapshot::TypeIndex> types,
                                    std::span<const std::uint64_t> bytes,
@@ -43,7 +43,7 @@ TEST_CASE("transitive sizes are those of a walk from each type, on 3,000 random 
 }
 
 TEST_CASE("more than 64 types are summed up like a few") {
-  constexpr snapshot::TypeIndex kTypes = 200;  // one object each, and each references the next
+  constexpr snapshot::TypeIndex kTypes = 200;  // each has one object, which references the next
   std::vector<std::uint64_t> first_edge = {0};
   std::vector<snapshot::Edge> edges;
   std::vector<snapshot::TypeIndex> types;

@@ -39,7 +39,7 @@ snapshot::Snapshot snapshot_of(const RandomGraph& random) {
   return build.snapshot;
 }
 
-// What is unreachable without the objects of a type, which are then unreachable themselves.
+// The bytes that become unreachable if the objects of a type are removed, their own included.
 std::uint64_t lost_without(const RandomGraph& random, snapshot::TypeIndex type) {
   std::vector<bool> seen(random.bytes.size());
   std::vector<ObjectIndex> waiting = random.roots;
@@ -71,7 +71,7 @@ TEST_CASE(
     const auto retained = retained_bytes(dominators, random.bytes);
     for (const snapshot::CountRow& row : table.rows) {
       const auto type = static_cast<snapshot::TypeIndex>(row.type[0] - 'A');
-      // By definition: the sum over those objects of the type that no other of it dominates.
+      // By definition, the sum over the type's objects that no other object of the type dominates.
       std::uint64_t sum = 0;
       for (const ObjectIndex object : dominators.order) {
         if (random.types[object] != type) continue;
@@ -88,7 +88,7 @@ TEST_CASE(
   }
 }
 
-// By definition: the sum over those objects of a type that no other of it dominates.
+// Applies the definition: the sum over a type's objects that no other object of the type dominates.
 std::map<std::string, std::uint64_t> retained_by_definition(const snapshot::Snapshot& snapshot) {
   const auto roots = objects_of(snapshot, explaining_roots(snapshot).numbers);
   const auto dominators = find_dominators({snapshot.first_edge, snapshot.edges, roots});

@@ -126,7 +126,7 @@ TEST_CASE("a root on a stack is shown with its frame and its variable, if known"
   session.variable.clear();
   CHECK(words() == "thread 7 worker, frame 0 ? (libc.so.6), at 0x7ff0");
   CHECK(kind() == "stacks of threads");
-  session.frame = 2;  // after a hundred that are left out
+  session.frame = 2;  // after a hundred frames that are left out
   session.inlined = 9;
   CHECK(words() == "thread 7 worker, frame 102 handle (src/app.cr:55, guessed), at 0x7ff0");
   session.frame = 3;  // there is no such frame

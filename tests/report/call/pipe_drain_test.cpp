@@ -1,4 +1,5 @@
-// Everything that is written to a pipe is taken, and a writer that stalls is told of once.
+// Tests that everything that is written to a pipe is taken, and that a writer which stalls is
+// reported once.
 
 #include "report/call/pipe_drain.h"
 

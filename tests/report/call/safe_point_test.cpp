@@ -21,7 +21,7 @@ struct Walk {
   std::uint64_t unseen = 0;
   std::vector<CodeName> names;
 
-  // Innermost first.
+  // `frames` begin with the innermost one.
   explicit Walk(std::vector<CodeName> frames) : names(std::move(frames)) {
     for (std::uint64_t i = 0; i < names.size(); ++i) {
       stack.frames.push_back({.pc = {i},

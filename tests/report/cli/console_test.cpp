@@ -73,7 +73,7 @@ TEST_CASE("messages for a full pipe are written later if we may not wait for the
   std::array<char, 4096> taken{};
   {
     const Console::Unwaiting unwaiting(console);
-    console.say("first");  // would wait for ever
+    console.say("first");  // must not wait, although the pipe is full
     console.say("second");
     REQUIRE(::read(reader.get(), taken.data(), taken.size()) == 4096);
     console.say("third");  // the pipe has room again
@@ -123,7 +123,7 @@ TEST_CASE("progress is one line on a terminal that disappears, with the remainin
   Console::Settings terminal;
   terminal.is_terminal = true;
   terminal.patience = std::chrono::milliseconds(0);
-  // Draws until it is seen, however long that takes.
+  // Draws until the progress line is seen, however long that takes.
   int ends[2] = {};
   REQUIRE(::pipe(ends) == 0);
   const Fd reader(ends[0]);
@@ -198,7 +198,7 @@ TEST_CASE("there is no progress in a pipe, with -q, or before a second has passe
 }
 
 TEST_CASE("an error message ends with the advice, once") {
-  const Error gone{ErrorKind::Gone, "country 1: no entry"};  // letters of "try" are not advice
+  const Error gone{ErrorKind::Gone, "country 1: no entry"};  // the "try" in it is not advice
   CHECK(error_message(gone, Stage::Target)
             .ends_with("no entry; try: pgrep -a NAME, which finds the pid"));
   const Error advised = Error{ErrorKind::Denied, "denied by Yama", EPERM}.advise("sudo");
@@ -210,7 +210,7 @@ TEST_CASE("an error message ends with the advice, once") {
 }
 
 TEST_CASE("an error about the target and one about the output differ in status") {
-  // What the documentation promises, row by row.
+  // The statuses that the documentation promises.
   const std::vector<std::tuple<ErrorKind, int, int>> promised = {
       {ErrorKind::Gone, 3, 8},       {ErrorKind::Denied, 4, 8},
       {ErrorKind::Traced, 9, 8},     {ErrorKind::Fault, 1, 8},
@@ -219,7 +219,7 @@ TEST_CASE("an error about the target and one about the output differ in status")
       {ErrorKind::Impossible, 1, 8}, {ErrorKind::Usage, 2, 2},
       {ErrorKind::Os, 1, 8},
   };
-  CHECK(promised.size() == static_cast<std::size_t>(ErrorKind::Os) + 1);  // which is the last one
+  CHECK(promised.size() == static_cast<std::size_t>(ErrorKind::Os) + 1);  // Os is the last kind
   for (const auto& [kind, target, output] : promised) {
     const int number = static_cast<int>(kind);
     CAPTURE(number);
@@ -244,7 +244,7 @@ TEST_CASE("the summary of a Crystal program without names explains how to get th
   table.typed_bytes = 500;
   CHECK(line().find("CRYSTAL") == std::string::npos);
   table.typed_bytes = 58;
-  snapshot.heaps.emplace_back().name = glibc::kHeapKind.name;  // which has no objects of Crystal
+  snapshot.heaps.emplace_back().name = glibc::kHeapKind.name;  // it has no objects of Crystal
   CHECK(line().find("CRYSTAL") == std::string::npos);
   snapshot.heaps.clear();
   snapshot.header.runtime = "c";

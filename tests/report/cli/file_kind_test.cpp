@@ -13,14 +13,14 @@
 namespace heapattach {
 namespace {
 
-// A core file and a snapshot, and the message about options for them.
+// Makes a core file and a snapshot, and gives the message about options that they do not allow.
 struct Files {
   Files() {
     std::ofstream(core, std::ios::binary) << CoreBuilder().process(1, "a").thread(1, 0).text();
     std::ofstream(snapshot) << "{\"record\":\"snapshot\"}\n";
   }
 
-  // Empty if nothing is refused.
+  // The message with which options are refused; empty if they are accepted.
   static std::string refused(const std::vector<std::string>& words) {
     std::vector<const char*> arguments;
     for (const std::string& word : words) arguments.push_back(word.c_str());

@@ -26,7 +26,7 @@ TEST_CASE("a tree has the parents before their children, each once") {
   CHECK(tree_of(all, 7) == std::vector<pid_t>{7, 8, 9, 5});
   CHECK(tree_of(all, 20) == std::vector<pid_t>{20});
   CHECK(tree_of(all, 99).empty());
-  // A listing made while numbers were reused.
+  // Pids were reused during this listing.
   CHECK(tree_of({{2, 3, "a"}, {3, 2, "b"}}, 2) == std::vector<pid_t>{2, 3});
 }
 
@@ -37,7 +37,7 @@ TEST_CASE("processes are found by a name pattern") {
 }
 
 TEST_CASE("a listing includes our parent and excludes ourselves") {
-  bool has_parent = getppid() == 0;  // it is in another pid namespace
+  bool has_parent = getppid() == 0;  // the parent is in another pid namespace
   for (const ListedProcess& one : list_processes()) {
     CHECK(one.pid != getpid());
     has_parent = has_parent || one.pid == getppid();

@@ -78,7 +78,7 @@ TEST_CASE("reports on several processes are joined if a format has no room for t
   CHECK(gathers("openmetrics", {1, 2}, ""));
   CHECK_FALSE(gathers("json", {1, 2}, ""));
   CHECK_FALSE(gathers("csv", {1}, ""));
-  CHECK(gathers("csv", {1}, "web-*"));  // a script must not depend on how many there are now
+  CHECK(gathers("csv", {1}, "web-*"));  // the form must not depend on the number of processes
 }
 
 TEST_CASE("one page has the reports on all processes, and names those without one") {

@@ -32,7 +32,7 @@ void allocate(trace::Trace& trace,
                     .stack = stack});
 }
 
-// A list at 0x1000 that references a text at 0x1010, and a text alone at 0x1020; all have leaked.
+// Three leaked objects: a list at 0x1000, which references a text at 0x1010, and a text at 0x1020.
 SnapshotBuilder leaked_heap() {
   SnapshotBuilder build;
   for (const char* name : {"List", "Text"}) build.type(name);

@@ -1,4 +1,4 @@
-// The tables of options and reports, and what is made of them.
+// Tests the tables of options and reports, and what is derived from them.
 
 #include <algorithm>
 #include <set>
@@ -52,7 +52,7 @@ TEST_CASE("each option has one name, a line of help, and a reader") {
     CHECK((row.read != nullptr) == (row.name != "help" && row.name != "version"));
   }
   for (const ReportRow& row : report_rows()) {
-    // --serve is not one run of one report.
+    // --serve has no answer, because it is not one run of one report.
     CHECK((row.answer != nullptr || row.report == Report::Serve));
     CHECK((row.read != nullptr) == !row.argument.empty());
   }
@@ -75,7 +75,7 @@ TEST_CASE("each report is a subcommand and, except snapshots, an option") {
   CHECK(good({"watch", "1m", "4711"}).interval == std::chrono::minutes(1));
   CHECK(good({"watch", "4711"}).interval == std::chrono::seconds(10));
   const Options several = good({"watch", "--when", "rss > 1", "-o", "dumps", "7", "4711"});
-  CHECK(several.pids == std::vector<pid_t>{7, 4711});  // the first one is no interval
+  CHECK(several.pids == std::vector<pid_t>{7, 4711});  // 7 is not an interval
   CHECK(several.interval == std::chrono::milliseconds(250));
   const Options often = good({"watch", "50ms", "--when", "rss > 1", "-o", "dumps", "7", "4711"});
   CHECK(often.pids == std::vector<pid_t>{7, 4711});
@@ -88,10 +88,10 @@ TEST_CASE("each report is a subcommand and, except snapshots, an option") {
   CHECK(has(wrong({"export", "4711"}), "pprof"));
   CHECK(good({"count", "--name", "web"}).name == "web");
   CHECK(good({"why", "Session", "-p", "4711"}).explain.what == "Session");
-  CHECK(good({"watch", "--heap", "gc", "4711"}).pid == 4711);  // which heap is not a source
+  CHECK(good({"watch", "--heap", "gc", "4711"}).pid == 4711);  // "gc" is not a source
   CHECK(has(wrong({"why", "--heap", "gc", "4711"}), "why needs "));
   CHECK(good({"./count"}).file == "./count");
-  CHECK(good({"--strings", "count"}).file == "count");  // the report is known already
+  CHECK(good({"--strings", "count"}).file == "count");  // "count" is a file: there is a report
 }
 
 TEST_CASE("sizes have units if that is requested") {
@@ -144,7 +144,7 @@ TEST_CASE("a usage error names the help of its report, unless it says what to do
   CHECK(help({"count", "--xyzzy", "1"}) == "heapattach help count");
   CHECK(help({"-q", "-v", "1"}) == "heapattach --help");
   CHECK(help({"--xyzzy", "1"}) == "heapattach --help");
-  CHECK(help({"count", "--topp", "1"}).empty());  // it asks whether --top was meant
+  CHECK(help({"count", "--topp", "1"}).empty());  // the error itself proposes --top
   CHECK(help({"count"}).empty());
   CHECK(help({"why", "4711"}).empty());
   CHECK(help({"4711", "count"}).empty());

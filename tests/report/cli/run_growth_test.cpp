@@ -1,4 +1,4 @@
-// --diff, --watch and --strings as runs: their output and their exit status.
+// Tests the output and the exit status of --diff, --watch and --strings.
 
 #include <string>
 #include <utility>
@@ -28,7 +28,7 @@ Snapshot sessions(int count) {
   return build.snapshot;
 }
 
-// A global array that references as many sessions.
+// A global array that references `count` sessions.
 Snapshot cache_of(std::uint32_t count) {
   SnapshotBuilder build;
   std::vector<std::pair<std::uint32_t, snapshot::ObjectIndex>> pointers;
@@ -44,7 +44,7 @@ Snapshot cache_of(std::uint32_t count) {
   return build.snapshot;
 }
 
-// Hands out one snapshot after the other, then an error.
+// Runs reports on snapshots that it hands out one by one, followed by an error.
 class Runner {
  public:
   Runner() {
@@ -94,7 +94,7 @@ TEST_CASE("a difference is written, and a condition on growth sets the status") 
   CHECK(runner.run(Report::Diff, {sessions(3), sessions(3)}) == ExitStatus::Complete);
   runner.options.fail_if = {*parse_fail_if("growth(Sesion) > 1")};
   CHECK(runner.run(Report::Diff, {sessions(1), sessions(3)}) == ExitStatus::Usage);
-  runner.options.fail_if = {*parse_fail_if("growth(Session) < 0")};  // known to the first alone
+  runner.options.fail_if = {*parse_fail_if("growth(Session) < 0")};  // only the first has the type
   CHECK(runner.run(Report::Diff, {sessions(1), SnapshotBuilder().snapshot}) ==
         ExitStatus::FailIfHeld);
 }
@@ -155,14 +155,14 @@ TEST_CASE("a watch as OpenMetrics leaves the counts of the last round in the fil
   const std::string objects = "heapattach_objects{pid=\"4711\"} ";
   CHECK(runner.run(Report::Watch, {sessions(1), sessions(2), sessions(4)}) == ExitStatus::Complete);
   CHECK(runner.told(objects + "4\n"));
-  // The round before is there already when a look fails, although the file was not to be replaced.
+  // When a look fails, the file has the previous round, although no existing file may be replaced.
   runner.options.output = runner.directory.file("fresh");
   runner.options.force = false;
   CHECK(runner.run(Report::Watch, {sessions(3), sessions(2)}) == ExitStatus::Gone);
   const auto fd = Fd::open(runner.options.output, O_RDONLY);
   REQUIRE(fd);
   CHECK(read_all(*fd, 1 << 20)->find(objects + "2\n") != std::string::npos);
-  // A file that belongs to others is not replaced.
+  // A file that an earlier run has made is not replaced.
   CHECK(runner.run(Report::Watch, {sessions(5), sessions(6), sessions(7)}) != ExitStatus::Complete);
   CHECK(read_all(*Fd::open(runner.options.output, O_RDONLY), 1 << 20)->find(objects + "2\n") !=
         std::string::npos);

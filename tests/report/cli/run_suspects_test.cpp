@@ -1,4 +1,4 @@
-// --suspects --trace, with heaps and a recording that are written by hand.
+// Tests --suspects --trace with hand-written heaps and a hand-written recording.
 
 #include <functional>
 #include <string>

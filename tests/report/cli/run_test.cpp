@@ -110,7 +110,7 @@ TEST_CASE("leaks of a heap of an unknown kind are not judged") {
   runner.options.report = Report::Leaks;
   runner.options.format = find_format("json");
   Snapshot found = two_sessions();
-  CHECK(runner.run_on(found) == ExitStatus::Complete);  // a collector frees them
+  CHECK(runner.run_on(found) == ExitStatus::Complete);  // not leaks: a collector frees them
   found.heaps.emplace_back().name = "mimalloc";
   runner.options.force = true;
   CHECK(runner.run_on(found) == ExitStatus::NoHeap);
@@ -136,7 +136,7 @@ TEST_CASE("a condition that is true sets the status, and the report is still wri
   Runner runner;
   runner.options.report = Report::Count;
   runner.options.format = find_format("tsv");
-  runner.options.rows.types = {"Nothing*"};  // conditions look at all rows, also those not shown
+  runner.options.rows.types = {"Nothing*"};  // conditions also apply to rows that are not shown
   runner.options.fail_if = {*parse_fail_if("count(Sess*) > 1")};
   CHECK(runner.run_on(two_sessions()) == ExitStatus::FailIfHeld);
   CHECK(runner.report() == "objects\tbytes\ttype\n");

@@ -218,7 +218,7 @@ TEST_CASE("in every format, what the heap at the end does not have is not in use
   const Ran saved = run_on_process({"trace", "-f", "jsonl"}, one_left, &taken);
   CHECK(saved.text.find("\"record\":\"free\"") != std::string::npos);
   CHECK(taken == 2);
-  // Without it, the trace is whole, and says what is different.
+  // Without the final mark, the trace is whole, and says what is different.
   const Ran unmarked = run_on_process(json, gone, &taken);
   CHECK(in_use(unmarked) == 248);
   CHECK(unmarked.status == ExitStatus::Complete);

@@ -129,7 +129,7 @@ TEST_CASE("captures are not saved where another user has put a link or a directo
   REQUIRE(::symlink(ours.c_str(), link.c_str()) == 0);
   REQUIRE(::lchown(theirs.c_str(), kAnother, kAnother) == 0);
   REQUIRE(::lchown(link.c_str(), kAnother, kAnother) == 0);
-  CHECK(make_capture_directory(theirs));  // nobody but us can have put it there
+  CHECK(make_capture_directory(theirs));  // only this user can have put it there
   CHECK(make_capture_directory(link));
   REQUIRE(::chmod(around.file("").c_str(), 01777) == 0);
   CHECK_FALSE(make_capture_directory(theirs));

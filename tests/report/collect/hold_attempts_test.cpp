@@ -11,7 +11,7 @@ using snapshot::Hold;
 
 namespace {
 
-// The results that once() returns, one after the other, and the requests to it.
+// The results that once() returns, one by one, and a record of its calls.
 struct Script {
   std::vector<Result<bool>> results;
   std::vector<Hold> holds = {};

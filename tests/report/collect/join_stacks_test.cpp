@@ -8,8 +8,8 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// Two frames of thread 7 and one each of two fibers; two variables in each frame of the thread, one
-// in memory and one in a register.
+// Two frames of thread 7, and one frame of each of two fibers. Each frame of the thread has two
+// variables, one in memory and one in a register.
 struct SmallStacks {
   SmallStacks() {
     const unwind::FrameRecord inner{RemoteAddr{0x401000}, RemoteAddr{0x1000}, RemoteAddr{0x1020}};
@@ -29,7 +29,7 @@ struct SmallStacks {
     add_local("in_register", 0).value = 0x7000;
     types::Variable& outer_register = add_local("put_aside", 1);
     outer_register.value = 0x8000;
-    outer_register.inlined = 1;  // but what is inlined there is unknown
+    outer_register.inlined = 1;  // but no inlined function is known there
     types::Variable& in_inlined = add_local("number", 0);
     in_inlined.address = RemoteAddr{0x1000};
     in_inlined.inlined = 1;

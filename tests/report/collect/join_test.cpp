@@ -33,7 +33,7 @@ crystal::Type class_of(std::uint32_t id,
   return type;
 }
 
-// Counting without a list has the same result as counting the listed objects.
+// Checks that counting without a list has the same result as counting the listed objects.
 void check_counts(const JoinSources& sources, const heap::ObjectSet& live, const Snapshot& listed) {
   Snapshot snapshot;
   join_counts(sources, live, snapshot);
@@ -52,7 +52,7 @@ void check_counts(const JoinSources& sources, const heap::ObjectSet& live, const
   CHECK(counts.unreachable_bytes == expected.unreachable_bytes);
 }
 
-// Joins the objects at the given addresses; all but `unreachable` are live.
+// Joins the objects at the given addresses. All but those in `unreachable` are live.
 Snapshot join(const heap::Heap& heap,
               const Capture& capture,
               const crystal::TypeTable& classes,
@@ -93,9 +93,9 @@ std::string type_at(const Snapshot& snapshot, RemoteAddr at) {
 TEST_CASE("edges of reachable objects can be left out") {
   FakeGcHeap fake;
   const RemoteAddr block = fake.add_block({.object_bytes = 32});
-  fake.put(block, (block + 64).value);       // of a live object, to a live one
-  fake.put(block + 32, (block + 96).value);  // of an unreachable one, to another
-  fake.put(block + 40, block.value);         // and to a live one
+  fake.put(block, (block + 64).value);       // from a live object to a live one
+  fake.put(block + 32, (block + 96).value);  // from an unreachable object to another one
+  fake.put(block + 40, block.value);         // from the same object to a live one
   const CapturedHeap captured(fake);
   const heap::Heap& heap = captured.heap();
   heap::ObjectSet live(heap);
@@ -181,9 +181,9 @@ TEST_CASE("objects that are alike are counted together") {
 TEST_CASE("edges connect listed objects, from inside to inside, in offset order") {
   FakeGcHeap fake;
   const RemoteAddr a = fake.add_block({.object_bytes = 32});
-  fake.put(a + 8, a + 32 + 5);  // into the middle of the second
-  fake.put(a + 24, a);          // to itself
-  fake.put(a + 32, a + 64);     // to one that is not listed
+  fake.put(a + 8, a + 32 + 5);  // points into the middle of the second object
+  fake.put(a + 24, a);          // points to the object itself
+  fake.put(a + 32, a + 64);     // points to an object that is not listed
   const CapturedHeap captured(fake);
   const Snapshot snapshot = join(captured, {}, {a, a + 32});
   REQUIRE(snapshot.first_edge.size() == 3);
@@ -196,8 +196,9 @@ TEST_CASE("edges connect listed objects, from inside to inside, in offset order"
   CHECK(snapshot.edges[1].to == 0);
 }
 
-// Typed arrays (GC_calloc_explicitly_typed), each in a block of its own. An element has `kReach`
-// references and the next one begins a word later, so that most words are scanned several times.
+// The arrays are typed (GC_calloc_explicitly_typed), and each is in a block of its own. An element
+// has `kReach` references, and the next one begins one word later, so most words are scanned
+// several times.
 TEST_CASE("arrays with more edges than words are joined in order, by all workers") {
   constexpr std::uint64_t kArrays = 3 * kBlocksAtATime;
   constexpr std::uint64_t kBytes = 4096;
@@ -208,7 +209,7 @@ TEST_CASE("arrays with more edges than words are joined in order, by all workers
   FakeMemory memory;
   memory.map_zero(FakeGcHeap::kHeap, kArrays * kBytes);
   memory.map_zero(kDescription, kBytes);
-  // A run of elements: their bytes, how many there are, and which of their words are references.
+  // Describes a run of elements: the size of one, their number, and a bitmap of their references.
   const std::uint64_t bitmap = ~std::uint64_t{0} << (64 - kReach) | boehm::kByBitmap;
   std::uint64_t at = 0;
   for (const std::uint64_t word : {std::uint64_t{1}, std::uint64_t{8}, kElements, bitmap}) {
@@ -235,7 +236,7 @@ TEST_CASE("arrays with more edges than words are joined in order, by all workers
   rules.array_procedure = kProcedure;
   boehm::follow(heap, std::move(rules));
   const Snapshot snapshot = join(heap, capture, {}, arrays, {});
-  // The last word, which references the description, is an edge to an object that is not listed.
+  // The last word is an edge to the description, which is an object that is not listed.
   constexpr std::uint64_t kEdges = kElements * kReach;
   REQUIRE(kEdges > kBytes / 8);
   REQUIRE(snapshot.edges.size() == kArrays * kEdges);
@@ -276,7 +277,7 @@ TEST_CASE("a buffer of small integers is not an instance once an array points to
   const RemoteAddr arrays = fake.add_block({.object_bytes = 32});
   const RemoteAddr numbers = fake.add_block({.object_bytes = 16, .kind = heap::kAtomic});
   fake.put(numbers, std::uint64_t{9});       // looks like a Point
-  fake.put(numbers + 16, std::uint64_t{9});  // is one
+  fake.put(numbers + 16, std::uint64_t{9});  // is a Point
   fake.put(arrays, std::uint64_t{7});
 
   SUBCASE("pointed to at its start") {
@@ -300,9 +301,9 @@ TEST_CASE("data that looks like an array inside a buffer makes no claims about o
   const RemoteAddr arrays = fake.add_block({.object_bytes = 32});
   const RemoteAddr point = fake.add_block({.object_bytes = 16, .kind = heap::kAtomic});
   fake.put(point, std::uint64_t{9});
-  fake.put(arrays, std::uint64_t{7});  // a real array, whose buffer …
+  fake.put(arrays, std::uint64_t{7});  // a real array
   fake.put(arrays + 16, arrays + 32);
-  fake.put(arrays + 32, std::uint64_t{7});  // … begins like one, and holds a pointer to a Point
+  fake.put(arrays + 32, std::uint64_t{7});  // its buffer looks like an array, and points to a Point
   fake.put(arrays + 48, point);
   const CapturedHeap captured(fake);
   const Snapshot snapshot = join(captured, classes, {arrays, arrays + 32, point});

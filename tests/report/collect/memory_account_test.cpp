@@ -63,7 +63,7 @@ TEST_CASE("a mapping with blocks of the heap is counted page by page") {
 
 TEST_CASE("malloc's memory is told apart from what is next to it") {
   SeenMemory seen;
-  SeenMapping shared = mapping(0x10000, 4, 3);  // two pages are malloc's
+  SeenMapping shared = mapping(0x10000, 4, 3);  // two of its pages are malloc's
   shared.pages = {{true, true}, {true, true}, {true, true}, {false, false}};
   SeenMapping whole = mapping(0x20000, 2, 2);
   whole.is_mallocs = true;

@@ -9,7 +9,7 @@
 namespace heapattach::snapshot {
 namespace {
 
-// The values in the record of the object at `at`; "!" before them if the record lost something.
+// The values in the record of the object at `at`, with "!" before them if some values were lost.
 std::string values_at(TypedHeap& heap, RemoteAddr at) {
   std::string text;
   const auto index = static_cast<ObjectIndex>(heap.index_of(at));
@@ -118,7 +118,7 @@ TEST_CASE(
   CHECK(values_at(heap, at) == R"(,"values":{"name":"bob","mail":"a@"})");
   CHECK(values_at(heap, far) == R"(,"value":"a@")");
 
-  // A NUL inside is text; the string's length counts if the text ends in a NUL there.
+  // A NUL may be part of the text: the string's length counts if there is a NUL at its end.
   heap.fake.put(far, std::array<char, 8>{'a', 0, 'b', 0, 'x', 0});
   heap.fake.put(at + 40, std::uint64_t{3});
   heap.join();

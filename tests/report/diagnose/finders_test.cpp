@@ -1,4 +1,4 @@
-// The finders, one by one: what each of them says, and the healthy neighbour that it leaves alone.
+// Tests the finders one by one: what each reports, and a healthy case that it must not report.
 
 #include "report/diagnose/finders.h"
 
@@ -384,7 +384,7 @@ TEST_CASE("without a heap, anonymous memory is a remark, and mapped files are un
         "most of the memory: 300.0 MiB of 300.0 MiB resident are in anonymous memory that no known "
         "heap has");
   CHECK(found[0].next == "summary 4711");
-  evidence.objects = 10;  // Ruby's, which are in that memory
+  evidence.objects = 10;  // objects of Ruby, which are in that memory
   CHECK(found_by(find_outside, evidence).empty());
   evidence = with_memory(MemoryUse::Files, 300 * kMiB, 0);
   evidence.heaps.clear();

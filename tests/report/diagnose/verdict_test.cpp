@@ -44,7 +44,7 @@ TEST_CASE("the next command is one that works there") {
   evidence.objects = 0;
   CHECK(judge(evidence).next == "stacks core");
   evidence.stacks->findings = stacks::statements_of({"deadlock: two threads"});
-  evidence.source.clear();  // it came through a pipe
+  evidence.source.clear();  // the snapshot came through a pipe
   const Verdict verdict = judge(evidence);
   CHECK(verdict.next.empty());
   CHECK(verdict.findings.at(0).next.empty());

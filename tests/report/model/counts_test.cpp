@@ -68,7 +68,7 @@ TEST_CASE("of two heaps, each has its own totals, and the table those of both") 
   malloc.free_bytes = 1000;
   snapshot.heaps.push_back(malloc);
   snapshot.objects[1].heap = 1;  // a live Session
-  snapshot.objects[2].heap = 1;  // the dead one
+  snapshot.objects[2].heap = 1;  // the dead Session
   const CountTable table = count_objects(snapshot);
   REQUIRE(table.heaps.size() == 2);
   const HeapCount& of_collector = table.heaps[0];
@@ -113,7 +113,7 @@ TEST_CASE(
   SUBCASE("by a file without the number that has all objects") {
     snapshot.heaps[1].leaked_bytes.reset();
     snapshot.header.live_only = false;
-    snapshot.objects[2].heap = 1;  // the dead one
+    snapshot.objects[2].heap = 1;  // the dead Session
     CHECK(counted().leaked_bytes == 48);
   }
   SUBCASE("never more than all that is unreachable") {

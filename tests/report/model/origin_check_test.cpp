@@ -28,7 +28,7 @@ const Snapshot first = at("2026-11-20T11:00:00.000Z");
 
 TEST_CASE("two snapshots of one process, in order, need no remarks") {
   Snapshot second = at("2026-11-20T11:00:01.000Z");
-  second.header.started = "2026-11-20T09:00:01Z";  // the clock was set in between
+  second.header.started = "2026-11-20T09:00:01Z";  // the clock was set between the snapshots
   const OriginCheck found = origins_of(first, second);
   CHECK(found.is_same_process);
   CHECK(found.remarks.empty());

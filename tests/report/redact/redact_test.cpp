@@ -16,7 +16,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// Every name of the program's own contains "secret".
+// A snapshot in which every name of the program's own contains "secret".
 Snapshot secret_snapshot() {
   SnapshotBuilder build;
   const auto session = build.type("SecretShop::Session");

@@ -109,7 +109,7 @@ TEST_CASE("a page is about the only process, the one with the pid, or the one wi
 TEST_CASE("strangers are refused") {
   Admission open;
   CHECK(status_of(refuse_stranger(get("/"), open)) == 200);
-  RequestText led = get("/");  // by a name that somebody else made point here
+  RequestText led = get("/");  // an attacker's host name resolves to this machine
   led.host = "evil.example:9748";
   CHECK(status_of(refuse_stranger(led, open)) == 403);
   for (const char* host : {"127.0.0.1", "127.0.0.1:9748", "[::1]:9748", "localhost"}) {
@@ -143,7 +143,7 @@ TEST_CASE("strangers are refused") {
 
 TEST_CASE("a page of another site cannot make a browser stop a process") {
   Admission open;
-  Admission closed;  // a browser sends a password that it knows, whoever makes it ask
+  Admission closed;  // a browser sends a known password with every request, whoever causes it
   closed.token = "0123456789abcdef";
   for (const char* path : {"/metrics", "/snapshot", "/debug/pprof/allocs"}) {
     CAPTURE(path);

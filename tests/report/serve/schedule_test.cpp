@@ -34,7 +34,7 @@ Ending failure(ExitStatus status) {
   return ending;
 }
 
-// Asks, runs the capture that follows, and ends it so.
+// Asks for a report, runs the next capture, and ends it with `ending`.
 std::vector<Answer> run_one(Schedule& schedule, What what, pid_t pid, Ending ending, Time now) {
   REQUIRE_FALSE(schedule.ask(what, pid, 7, now));
   const auto capture = schedule.next(now);
@@ -146,7 +146,7 @@ TEST_CASE("those who ask for a recording while it runs share it, whatever its le
   CHECK_FALSE(schedule.next(kStart));
   CHECK(schedule.finish(*recording, report(milliseconds(5)), kStart).size() == 3);
   CHECK(schedule.accounts()[0].pause == milliseconds(5));
-  // Afterwards, only a recording of the same length is the same.
+  // Once it has ended, it only answers requests for a recording of the same length.
   CHECK(schedule.ask(What::Allocations, 1, 103, kStart, seconds(30)));
   CHECK_FALSE(schedule.ask(What::Allocations, 1, 104, kStart, seconds(10)));
 }
@@ -174,12 +174,12 @@ TEST_CASE("a recording is ended when the last who asked for it is gone, and answ
   const auto recording = schedule.next(kStart);
   REQUIRE(schedule.next(kStart));
   CHECK(schedule.forget(100).empty());
-  CHECK(schedule.forget(102).empty());  // counts are worth keeping
+  CHECK(schedule.forget(102).empty());  // a count without an asker continues
   const auto ended = schedule.forget(101);
   REQUIRE(ended.size() == 1);
   CHECK(ended[0].is_like(*recording));
   CHECK(schedule.forget(101).empty());
-  // The next one waits until it is over, and does not get its result.
+  // The next request waits until that recording is over, and does not get its result.
   CHECK_FALSE(schedule.ask(What::Allocations, 1, 103, kStart, seconds(10)));
   CHECK_FALSE(schedule.next(kStart));
   CHECK(schedule.finish(*recording, report(milliseconds(5)), kStart).empty());

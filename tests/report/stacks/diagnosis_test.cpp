@@ -125,7 +125,7 @@ TEST_CASE("fibers that wait for each other's mutexes are a deadlock, with functi
   CHECK(first_of(report) ==
         "deadlock: fiber \"a\" in Blog::publish waits for Blog::LOCK_A, which fiber \"b\" holds; "
         "fiber \"b\" waits for Mutex 0x2000, which fiber \"a\" holds");
-  // Whatever else there is that goes on.
+  // A sleeping fiber does not change that.
   report.fibers.push_back(fiber("c", WaitKind::Sleep));
   CHECK(first_of(report).starts_with("deadlock: fiber \"a\""));
 }
@@ -174,8 +174,8 @@ TEST_CASE("fibers that all wait for one channel are a deadlock") {
       StackReport with = report;
       with.fibers.push_back(fiber("c", kind));
       CHECK(first_of(with) == "");
-      CHECK(remark_of(with) == "");  // that is how an idle service looks
-      // A fiber of the library can as well, as one that accepts connections.
+      CHECK(remark_of(with) == "");  // an idle service looks like this
+      // A fiber of the library, such as one that accepts connections, may wake others, too.
       with.fibers.back().is_own = false;
       CHECK(first_of(with) == "");
       CHECK(remark_of(with) == "");
@@ -193,7 +193,7 @@ TEST_CASE("fibers that all wait for one channel are a deadlock") {
     report.caught_signals = 1U << 14U;
     CHECK(remark_of(report).starts_with(
         "only the handler of SIGTERM can wake a fiber: 2 fibers wait "));
-    report.caught_signals.reset();  // as of a core file
+    report.caught_signals.reset();  // unknown, as for a core file
     CHECK(remark_of(report).starts_with("only the handler of a signal, if there is one, can wake"));
   }
 }

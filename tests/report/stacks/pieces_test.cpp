@@ -1,4 +1,4 @@
-// What --stacks is put together from: ranges to copy, descriptors, system calls, mutexes.
+// Tests the parts of --stacks: ranges to copy, descriptors, system calls, mutexes.
 
 #include <array>
 
@@ -98,7 +98,7 @@ TEST_CASE("the owner of the mutex that a thread waits for is found") {
       owner_of_awaited_lock(waits_at(0x1000), stack_of("__lll_lock_wait"), MutexMemory(77).memory);
   REQUIRE(owner);
   CHECK(owner->thread == 77);
-  // Without names as well.
+  // The owner is also found without names of functions.
   CHECK(owner_of_awaited_lock(waits_at(0x1000), {}, MutexMemory(77).memory)->thread == 77);
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("the writer that holds a read-write lock is found by those who wait to
     CHECK(owner->lock == kLock);
     CHECK(thread_wait(owner->kind).words == "read-write lock");
   }
-  // Readers that hold it are not recorded.
+  // Nothing records which readers hold a lock.
   memory.put(kLock + 24, std::int32_t{0});
   CHECK(!owner_of_awaited_lock(waits_at(0x1008), stack_of("pthread_rwlock_wrlock"), memory));
   CHECK(!owner_of_awaited_lock(waits_at(0x1008), stack_of("pthread_rwlock_rdlock"), memory));

@@ -16,7 +16,8 @@ namespace heapattach::stacks {
 
 namespace {
 
-// Two fibers that wait for each other's lock, a third beside the second, and the thread.
+// Two fibers that wait for each other's lock, a third fiber that waits for a lock whose holder is
+// unknown, and the thread.
 snapshot::Snapshot deadlock() {
   snapshot::Snapshot snapshot;
   snapshot.header.pid = 4711;
@@ -76,7 +77,7 @@ TEST_CASE("a saved snapshot gives the stacks that it has, and reports what is mi
   CHECK_FALSE(report.is_partial);
   const std::string text = format_stacks_text(report, {});
   CHECK(text.find("app+0x4f2a") != std::string::npos);
-  CHECK(text.find("+0x0") == std::string::npos);  // of frames without an offset
+  CHECK(text.find("+0x0") == std::string::npos);  // frames without an offset show none
   CHECK(text.starts_with(
       "deadlock: one and two\n"
       "process 4711 /srv/app: 1 thread, 3 fibers, from a snapshot of 2026-11-20T11:34:07.215Z "
@@ -192,7 +193,7 @@ TEST_CASE("the stacks of a snapshot without waits or without threads are partial
   StackReport report = saved_stacks(snapshot);
   CHECK(report.is_partial);
   CHECK(report.warnings.size() == 1);
-  // Threads that run wait for nothing.
+  // A running thread waits for nothing.
   snapshot.threads[0].state = 'R';
   snapshot.fibers.clear();
   CHECK(saved_stacks(snapshot).warnings.empty());

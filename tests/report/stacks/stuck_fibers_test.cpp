@@ -12,8 +12,8 @@ using snapshot::Root;
 using snapshot::RootKind;
 using snapshot::Snapshot;
 
-// Fibers 0 and 1, each waiting for a channel of its own. A global references both Fibers, as the
-// runtime's list does, and each Fiber its block, which references the fiber's channel.
+// Two fibers, each of which waits for a channel of its own. A global references both Fibers, as the
+// runtime's list does. Each Fiber references its block, which references the fiber's channel.
 //
 //   0, 1   the Fibers      2, 3   their blocks      4, 5   their channels
 Snapshot two_fibers() {

@@ -1,5 +1,5 @@
-// What the functions on a fiber's stack say that it waits for: the stacks of several releases of
-// Crystal, written as the walk gives them.
+// Tests which wait the functions on a fiber's stack show. The stacks are those of several releases
+// of Crystal, written as the stack walk returns them.
 
 #include "report/stacks/wait_signs.h"
 
@@ -11,13 +11,13 @@ namespace {
 
 const CrystalLibrary kLibrary("/usr/share/crystal/src/");
 
-// A function of the library, by its file there; of the program, by a path.
+// A function. A relative file is one of Crystal's library; a function of the program has a path.
 unwind::Place place(const std::string& function, const std::string& file) {
   const bool is_path = file.empty() || file.front() == '/' || file.front() == '.';
   return {function, is_path ? file : kLibrary.directory() + file, 12, 3, false};
 }
 
-// The code of a library's method that takes a block, in its caller.
+// Code of a library's method that takes a block, which is inlined into its caller.
 unwind::Place expanded(const std::string& function,
                        const std::string& file,
                        const std::string& home) {
@@ -181,7 +181,7 @@ TEST_CASE("a cut symbol of an IO shows only that the fiber waits for the IO") {
   CHECK(wait_without_lines(at("TCPServer")) == WaitKind::Accept);
   CHECK(wait_without_lines(at("TCPSocket#initialize")) == WaitKind::Connect);
   CHECK(wait_without_lines(at("IO::FileDescriptor#wait_readable")) == WaitKind::Read);
-  // The program's own, which may wait for anything.
+  // These methods are the program's own, and may wait for anything.
   CHECK(wait_without_lines(at("UNIXSocket#settle")) == WaitKind::Unknown);
   CHECK(wait_without_lines(at("Socket::Addrinfo")) == WaitKind::Unknown);
   CHECK(wait_without_lines(at("Shop::Socket")) == WaitKind::Unknown);
@@ -259,7 +259,7 @@ TEST_CASE("a thread that looks for fibers on the stack of a waiting fiber is idl
                               std::vector{place("Channel(Job)#receive", "channel.cr")} + own());
   CHECK(looks_for_fibers(idle.record, idle.all, kLibrary));
   CHECK(wait_by_functions(idle.record, idle.all, kLibrary).kind == WaitKind::Receive);
-  // The fiber that waited last may have come to its end.
+  // The fiber that runs the event loop may have ended before.
   const Stack ended =
       stack_of(libevent + old_scheduler() +
                std::vector{place("Fiber#run", "fiber.cr"), place("->", "fiber.cr")});
@@ -283,23 +283,23 @@ TEST_CASE("without files, as without debug information, classes say where a func
   CHECK(told({"Fiber::suspend", "WaitGroup#wait", "Shop#run"}) == WaitKind::WaitGroup);
   CHECK(told({"Fiber::suspend", "Crystal::EventLoop::Polling#sleep", "sleep"}) == WaitKind::Sleep);
   CHECK(told({"Fiber::suspend", "Process#wait"}) == WaitKind::Unknown);
-  // The part of a method's symbol that lld leaves.
+  // lld leaves only a part of a method's symbol, the class.
   CHECK(told({"Fiber::ExecutionContext::Parallel::Scheduler", "Fiber::suspend", "Channel(Job)"}) ==
         WaitKind::Channel);
   CHECK(told({"Fiber::suspend", "Crystal::EventLoop::Polling", "TCPSocket"}) == WaitKind::Io);
   CHECK(told({"Fiber::suspend", "Channel(Int32)", "Process#wait"}) == WaitKind::Process);
   CHECK(told({"Fiber::suspend", "Shop::Channel#receive"}) == WaitKind::Unknown);
-  // An unknown function in between may be a wait: the fiber has not ended.
+  // An unknown function in between may be a wait, so the fiber may not have ended.
   for (const char* between : {"", "TCPSocket#open", "Shop#run", "->"}) {
     CAPTURE(between);
     CHECK(told({"epoll_wait", "", "Crystal::Scheduler#reschedule", between, "Fiber#run"}) ==
           WaitKind::Unknown);
   }
-  // Optimized, the function that runs a fiber contains all that the fiber does.
+  // In optimized code, the function that runs a fiber may contain everything that the fiber does.
   CHECK(told({"epoll_wait", "", "Crystal::Scheduler#reschedule", "Fiber#run"}) ==
         WaitKind::Unknown);
   CHECK(told({"->", "Fiber#run"}) == WaitKind::Unknown);
-  // So do those that read and write.
+  // Functions that read and write also contain others.
   CHECK(told({"IO::FileDescriptor#unbuffered_read", "IO::FileDescriptor#peek", "Fiber#run"}) ==
         WaitKind::Read);
   CHECK(told({"UNIXSocket#unbuffered_write", "Shop#run"}) == WaitKind::Write);

@@ -1,5 +1,5 @@
-// What fibers wait for, by the words of their objects and stacks, in the layouts of several
-// releases of Crystal.
+// Tests what fibers wait for, according to the words in their objects and on their stacks, in the
+// layouts of several releases of Crystal.
 
 #include <array>
 
@@ -33,7 +33,7 @@ void put_words(FakeMemory& memory, RemoteAddr at, const Words& words) {
   memory.put_bytes(at, std::as_bytes(std::span(words)));
 }
 
-// Two fibers that wait, an object, and the stack of the first.
+// Two waiting fibers, an object, and the stack of the first fiber.
 struct Waiting {
   Waiting() {
     index.blocks.push_back({kFiber, kObjectBytes, 0, 16});
@@ -119,7 +119,7 @@ TEST_CASE("inconsistent words are not an event") {
   CHECK_FALSE(read_event(event(2, kFiber, kIndexOf9, kIn5s)));
   CHECK_FALSE(read_event(event(2, kFiber, kNoIndex, {0x3e5, 5, 2'000'000'000})));
   CHECK_FALSE(read_event(event(2, kFiber, kNoIndex, {0x3e5, ~0ULL, 0})));
-  // Words of a stack that look like one: pointers where the ids of types would be.
+  // Words of a stack that look like an event, but have pointers in place of type ids.
   CHECK_FALSE(read_event({0, kFiber.value, 0x7f2e142ad1f8, 0x7f2e0a7ff7d0, 9, 0, 0}));
   CHECK_FALSE(read_event({2, kFiber.value}));
 }
@@ -224,7 +224,8 @@ TEST_CASE("without functions, the awaited object is the one that lists the fiber
                     {{"@senders.@head", "", 32, 8}, {"@receivers.@head", "", 40, 8}});
   const Range words{kStack, 0x80};
   waiting.memory.put(kStack + 0x48, kObject.value);
-  // Nodes on the stacks of both fibers, in a ring: the previous one, the next one, the fiber.
+  // Each fiber has a node on its stack, and the nodes form a ring. The words of a node are the
+  // previous node, the next node, and the fiber.
   const std::uint64_t mine = kStack.value + 0x60;
   const std::uint64_t others = kOtherStack.value + 0x20;
   put_words(waiting.memory, RemoteAddr{mine}, {others, others, kFiber.value});

@@ -35,7 +35,8 @@ TEST_CASE("characters that control a terminal or reorder text are escaped in JSO
 }
 
 TEST_CASE("invalid UTF-8 is replaced, and reported") {
-  // From the Unicode standard, table 3-8 and its neighbours: one replacement per maximal part.
+  // Examples of the Unicode standard, table 3-8 and its neighbours: one replacement character for
+  // each maximal invalid part.
   CHECK(json("\xc0\xaf") == "\"\uFFFD\uFFFD\"");                      // overlong
   CHECK(json("\xed\xa0\x80") == "\"\uFFFD\uFFFD\uFFFD\"");            // a surrogate
   CHECK(json("\xf4\x90\x80\x80") == "\"\uFFFD\uFFFD\uFFFD\uFFFD\"");  // past the last code

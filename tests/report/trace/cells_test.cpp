@@ -78,7 +78,7 @@ TEST_CASE("an address that is allocated again was free in between") {
 
 TEST_CASE("a sample represents as many allocations as its size implies") {
   CHECK(weight_of(48, 1) == 1);
-  // One in every / bytes of small allocations is sampled, and each very large one.
+  // One in (every / bytes) small allocations is sampled, and each very large one.
   CHECK(weight_of(16, 1 << 20) == doctest::Approx(65536.5).epsilon(1e-6));
   CHECK(weight_of(1 << 20, 1 << 20) == doctest::Approx(1 / (1 - std::exp(-1.0))));
   CHECK(weight_of(1ULL << 40, 1 << 20) == 1);

@@ -36,7 +36,7 @@ TEST_CASE("a reader that has come to the end goes on with what is added") {
   EventLog::Reader reader(log);
   Event event;
   CHECK_FALSE(reader.next(event));
-  // Enough for several chunks, and ends within one.
+  // Enough events for several chunks; the last chunk is not full.
   std::uint64_t seen = 0;
   for (std::uint64_t i = 0; i < 300'000; ++i) {
     log.add({.time_ns = i * 1000, .address = i << 20, .bytes = i});

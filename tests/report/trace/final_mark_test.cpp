@@ -19,7 +19,7 @@ double in_use_of(const Trace& trace) {
 
 TEST_CASE("what a snapshot after a trace does not find alive is dead") {
   Trace trace = small_trace();
-  REQUIRE(in_use_of(trace) == 248);  // at 0x1030 and 0x4000
+  REQUIRE(in_use_of(trace) == 248);  // the objects at 0x1030 and 0x4000
   SnapshotBuilder heap;
   const auto type = heap.type("Session");
   heap.object(0x1030, type, 48);

@@ -43,7 +43,7 @@ TEST_CASE("a program that uses no collector is not stopped most of the time") {
       5s);
   REQUIRE_FALSE(done);
   CHECK(done.error().kind == ErrorKind::Unsupported);
-  // One second, and then a fifth of the time.
+  // The program is stopped for one second in all, and then for a fifth of the time.
   CHECK(stopped < (Clock::now() - begin) / 2);
   CHECK(state_of(program.pid()) != 'T');
   kill(program.pid(), SIGKILL);
@@ -55,7 +55,7 @@ TEST_CASE("a stopped program runs on when a signal of the terminal ends what sta
   const pid_t tool = fork();
   if (tool == 0) {
     setpgid(0, 0);
-    // The program itself ignores the signal, as a server may.
+    // The program inherits that the signal is ignored, as a server may.
     std::signal(SIGQUIT, SIG_IGN);
     auto program = trace::Launched::start(kSleeper);
     std::signal(SIGQUIT, SIG_DFL);

@@ -16,7 +16,7 @@ ObjectTypes crystal_types() {
   return {kStringId, cxx::VtableNames(std::vector<Symbol>()), {}};
 }
 
-// Its memory after the text is filled with `after`.
+// The bytes of a String. The memory after its text is filled with `after`.
 std::vector<std::byte> string_bytes(const std::string& text,
                                     std::uint32_t length,
                                     std::size_t room,

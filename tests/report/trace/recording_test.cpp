@@ -1,4 +1,4 @@
-// A ring into which the test writes records, as a program may whose memory has been changed.
+// Tests a ring into which the test writes any records, as a corrupted program may.
 
 #include "report/trace/recording.h"
 

@@ -22,7 +22,7 @@ TEST_CASE("a row is a stack of the program's own code and a type, the most bytes
   CHECK(table.rows[0].frames == Texts{"Shop#login (shop.cr:12)", "(truncated)"});
   CHECK(table.rows[0].type == "(unknown)");
   CHECK(table.rows[0].amounts.bytes == 200);
-  // Nothing but the runtime allocates here, so its frames are all there is to show.
+  // Only the runtime allocates here, so its frames are shown.
   CHECK(table.rows[1].frames == Texts{"GC_malloc_kind", "GC::malloc (gc.cr:3)"});
   CHECK(table.rows[2].frames == Texts{"Shop#login (shop.cr:12)", "Shop#serve (shop.cr:40)"});
   CHECK(table.rows[2].type == "Session");

@@ -35,7 +35,7 @@ TEST_CASE("a timeline has each allocation in its step, and what is in use at the
   CHECK(line.rows[0].bytes == std::vector<double>{0, 0, 0, 9});
   CHECK(line.rows[1].type == 1);
   CHECK(line.rows[1].bytes == std::vector<double>{0, 7, 0, 0});
-  // The smallest type; what was read after the end is in the last step.
+  // The smallest type is in `others`. Events that were read after the end are in the last step.
   CHECK(line.others == std::vector<double>{5, 0, 0, 1});
   CHECK(line.in_use == std::vector<double>{5, 12, 7, 10});
 }

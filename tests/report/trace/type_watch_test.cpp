@@ -1,4 +1,4 @@
-// Types of objects that our own blob samples in our own process.
+// Tests the types of objects that a blob in the test's own process samples.
 
 #include "report/trace/type_watch.h"
 
@@ -56,7 +56,7 @@ struct Watching {
       blob.ring().pop();
     }
   }
-  // What is read from the ring and seen, so many milliseconds after the allocation.
+  // Reads the ring and looks at the object, so many milliseconds after the allocation.
   void advance(std::uint64_t milliseconds) {
     read_all_records();
     watch.advance(blob.ring(), made_at + milliseconds * kMilliseconds);
@@ -86,7 +86,7 @@ TEST_CASE("a sampled object has the type of its header once this has been writte
   CHECK(at.type() == "?");
   *object = kCircle;
   at.advance(3);
-  // Seen, and its end could still be in the ring.
+  // The type has been seen, but a record of the object's end could still be in the ring.
   CHECK(at.type() == "?");
   at.advance(4);
   CHECK(at.type() == "Circle");
@@ -119,7 +119,7 @@ TEST_CASE("an object that was freed has no type, whatever its memory has become"
     at.advance(3);
   }
   SUBCASE("and the record of that is still in the ring") {
-    // What is written between the reading of the ring and the look.
+    // The object is freed and used again between the reading of the ring and the look.
     at.read_all_records();
     ha_test_release(object);
     *object = kCircle;

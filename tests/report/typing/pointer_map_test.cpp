@@ -10,7 +10,7 @@
 namespace heapattach::snapshot {
 namespace {
 
-// "8 @user, 16? @value": the words by offset, with a mark for conservative ones.
+// The words of a map, by offset: "8 @user, 16? @value". A conservative word has a question mark.
 std::string words_of(const PointerMap& map) {
   std::string text;
   for (const PointerWord& word : map.words) {
@@ -233,7 +233,7 @@ TEST_CASE("hostile types cost no more than others, and are conservative where th
   }
   SUBCASE("an unaligned pointer is ignored, as by the collector") {
     const auto all = build.structure("All", 12, {{"a", 0, number}, {"p", 4, pointer}});
-    CHECK(words_of(flatten(build.model, all)) == "0? ");  // an offset may be a mistake
+    CHECK(words_of(flatten(build.model, all)) == "0? ");  // the offset may be wrong
   }
 }
 

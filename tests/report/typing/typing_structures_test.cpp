@@ -6,7 +6,7 @@
 namespace heapattach::snapshot {
 namespace {
 
-// A list of C: struct node { struct node *next; struct node *other; long value; }.
+// A heap with a C list: struct node { struct node *next; struct node *other; long value; }.
 struct ListHeap : TypedHeap {
   explicit ListHeap(std::uint64_t pages = 64) : TypedHeap(pages) {
     number = build.number("long", 8);
@@ -84,11 +84,11 @@ TEST_CASE("variables may be arrays, structures, or in a register") {
 
 TEST_CASE("if there is room for several, a structure's pointer points to an array") {
   ListHeap heap;
-  const RemoteAddr nodes = heap.object(112);  // four, and the collector's byte
+  const RemoteAddr nodes = heap.object(112);  // four nodes, and the collector's byte
   const RemoteAddr last = heap.object(32);
   heap.fake.put(nodes + 24 + 8, nodes);
   heap.fake.put(nodes + 72, last);
-  heap.fake.put(nodes + 96, last);  // after the last whole one
+  heap.fake.put(nodes + 96, last);  // after the last whole node
   heap.global("nodes", heap.pointer, 0, nodes);
   heap.join();
   CHECK(heap.type_at(nodes) == "struct node[]");
@@ -103,7 +103,7 @@ TEST_CASE("a structure in a slot that is too large is not an array if the rest i
   heap.build.model[link].members = {{"next", 0, pointer}};
   const RemoteAddr single = heap.object(48);
   const RemoteAddr two = heap.object(48);
-  const RemoteAddr table = heap.object(112);  // no slot is so much too large
+  const RemoteAddr table = heap.object(112);  // too large a slot for one node
   heap.fake.put(single, two);
   heap.fake.put(two + 24, std::uint64_t{1});
   heap.global("list", pointer, 0, single);
@@ -157,7 +157,7 @@ TEST_CASE("a structure that ends in an array may be of any size") {
       heap.build.structure("struct table", 8, {{"n", 0, heap.number}, {"items", 8, items}});
   const RemoteAddr node = heap.object(32);
   const RemoteAddr at = heap.object(64);
-  heap.fake.put(at, node);  // the number
+  heap.fake.put(at, node);  // the field is a number
   heap.fake.put(at + 8, node);
   heap.fake.put(at + 40, node);
   heap.global("table", heap.build.pointer(table), 0, at);
@@ -270,7 +270,7 @@ TEST_CASE("a vector's buffer is named after it, and a string's after std::string
   heap.fake.put(at + 8, buffer + 8);
   heap.fake.put(at + 16, buffer + 56);
   heap.fake.put(at + 24, chars);
-  heap.fake.put(at + 56, at + 72);  // a short one is in place
+  heap.fake.put(at + 56, at + 72);  // a short string is inside its owner
   heap.fake.put(buffer, node);
   heap.global("holder", heap.build.pointer(holder), 0, at);
   heap.join();
@@ -306,7 +306,7 @@ TEST_CASE("a text is one whatever an earlier use of its memory has left behind i
   };
   const RemoteAddr of_string = add_text(0, 96);
   const RemoteAddr copied = add_text(32, 32);
-  const RemoteAddr structure = add_text(40, 96);  // may as well be a name before a pointer
+  const RemoteAddr structure = add_text(40, 96);  // may also be a name followed by a pointer
   heap.global("holder", heap.build.pointer(holder), 0, at);
   heap.join();
   CHECK(heap.type_at(of_string) == "(buffer of std::string)");

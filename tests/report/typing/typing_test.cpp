@@ -7,7 +7,7 @@
 namespace heapattach::snapshot {
 namespace {
 
-// An Array as the compiler lays it out, and a String.
+// A heap with an Array as the compiler lays it out, and a String.
 struct CrystalHeap : TypedHeap {
   static constexpr std::uint32_t kArray = 7;
   static constexpr std::uint32_t kNumbers = 8;
@@ -92,7 +92,7 @@ TEST_CASE("numbers in a buffer and in fields are not edges, whatever they look l
 
 TEST_CASE("a buffer of the wrong kind is ignored") {
   CrystalHeap heap;
-  const RemoteAddr buffer = heap.object(64);  // numbers would have been allocated atomic
+  const RemoteAddr buffer = heap.object(64);  // a buffer of numbers would be atomic
   heap.array_of(CrystalHeap::kNumbers, buffer);
   const RemoteAddr atomic = heap.object(64, heap::kAtomic);
   heap.array_of(CrystalHeap::kArray, atomic);
@@ -167,7 +167,7 @@ TEST_CASE("entries of a hash are keyed by key and value") {
                     {"@block", 40, heap.build.structure("Proc(String, Int32)", 16)}});
   heap.add_class(9, "Hash(String, Tuple(String, Int32))", 56);
   const RemoteAddr hash = heap.instance(9, 64);
-  const RemoteAddr entries = heap.object(80);  // two, and half of a third
+  const RemoteAddr entries = heap.object(80);  // two entries, and half of a third
   const RemoteAddr indices = heap.object(16, heap::kAtomic);
   const RemoteAddr closure = heap.object(16);
   const RemoteAddr key = heap.text("k", 1);
@@ -175,7 +175,7 @@ TEST_CASE("entries of a hash are keyed by key and value") {
   heap.fake.put(hash + 16, indices);
   heap.fake.put(hash + 48, closure);
   for (const std::uint64_t at : {8U, 16U, 40U, 48U, 72U}) heap.fake.put(entries + at, key);
-  heap.fake.put(entries + 24, key);  // in the number's place
+  heap.fake.put(entries + 24, key);  // in place of the number
   heap.join();
   CHECK(heap.keys_at(hash) == "@entries @indices @block");
   CHECK(heap.type_at(entries) == "(buffer of Hash(String, Tuple(String, Int32)))");

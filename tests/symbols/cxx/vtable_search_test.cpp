@@ -49,7 +49,7 @@ class Loaded {
     void* const make = dlsym(handle_, "make_object");
     REQUIRE(make != nullptr);
     std::uint64_t word = 0;
-    std::memcpy(&word, reinterpret_cast<Make>(make)(which), sizeof word);  // the library owns it
+    std::memcpy(&word, reinterpret_cast<Make>(make)(which), sizeof word);  // it is never freed
     return word;
   }
 

@@ -1,4 +1,4 @@
-// The binary formats, decoded byte by byte.
+// Tests the binary formats, decoded byte by byte.
 
 #include <cstring>
 #include <map>
@@ -59,8 +59,8 @@ struct JavaObject {
   std::vector<std::uint64_t> elements;  // of an instance, only the first ones are references
 };
 
-// The objects of each class of a heap dump; bytes as a reader of Java's dumps counts them. The two
-// objects for readers' sake are only in `objects`.
+// The objects of each class in a heap dump. Bytes are counted as a reader of Java's dumps counts
+// them. The two objects that only readers require are only in `objects`.
 struct Dump {
   std::map<std::uint64_t, JavaClass> classes;
   std::map<std::uint64_t, JavaObject> objects;
@@ -70,7 +70,8 @@ struct Dump {
   std::uint64_t roots = 0;
 };
 
-constexpr std::uint64_t kOfReaders = std::uint64_t{1} << 60;  // and above: no address of the heap
+// Ids from here on are not addresses of the heap: they belong to objects that readers require.
+constexpr std::uint64_t kOfReaders = std::uint64_t{1} << 60;
 
 void read_class(Bytes& body, Dump& dump) {
   const std::uint64_t id = body.big(8);
@@ -182,8 +183,8 @@ TEST_CASE("a heap dump has each object, its class, and if possible its size") {
   CHECK(bytes == 4 * 128);
 }
 
-// What VisualVM's engine (org.graalvm.visualvm.lib.jfluid.heap) requires of a dump before it shows
-// any number, and what Eclipse MAT reads. Otherwise both end with an exception.
+// Checks what VisualVM's engine (org.graalvm.visualvm.lib.jfluid.heap) requires of a dump before it
+// shows any number, and what Eclipse MAT reads. Without it, both end with an exception.
 void check_rules_of_readers(const Dump& dump) {
   std::map<std::string, std::uint64_t> by_name;
   for (const auto& [id, name] : dump.names) by_name[name] = id;
@@ -203,7 +204,7 @@ void check_rules_of_readers(const Dump& dump) {
     if (!is_array) CHECK(type.instance_bytes == 16 + field_bytes);
   }
   for (const auto& [address, object] : dump.objects) {
-    const std::uint64_t id = address;  // clang captures no name of a binding
+    const std::uint64_t id = address;  // clang cannot capture a structured binding
     CAPTURE(id);
     const JavaClass& type = dump.classes.at(object.type);
     CHECK(object.is_array == dump.names.at(object.type).starts_with('['));
@@ -214,7 +215,7 @@ void check_rules_of_readers(const Dump& dump) {
       CHECK((object.elements[i] == 0 || dump.objects.contains(object.elements[i])));
     }
   }
-  // It wants system properties, and the field that makes a reference weak.
+  // The engine needs system properties, and the field that makes a reference weak.
   const std::uint64_t props = dump.classes.at(by_name.at("java/lang/System")).statics.at("props");
   const JavaObject& properties = dump.objects.at(props);
   const auto& fields = dump.classes.at(properties.type).references;

@@ -1,6 +1,6 @@
-// GCGRPH and GCFULL, the dumps that perf-tools and the embedded routine write, as exports: compared
-// word by word, read again by heapattach itself, and refused if the snapshot does not have the
-// bytes.
+// Tests the exports GCGRPH and GCFULL, the dumps that perf-tools and the embedded routine write.
+// They are compared word by word, read again by heapattach itself, and refused if the snapshot does
+// not have the objects' bytes.
 
 #include <cstring>
 #include <fstream>
@@ -37,7 +37,7 @@ std::string written(std::string_view format, const Snapshot& snapshot, bool with
   return sink.text;
 }
 
-// The bytes that a snapshot built by hand would have: a first word and its pointers.
+// The bytes of the objects in a hand-made snapshot: a first word and the pointers.
 class Kept {
  public:
   explicit Kept(Snapshot& snapshot) : snapshot_(snapshot) {
@@ -60,7 +60,8 @@ class Kept {
   std::unique_ptr<FakeMemory> memory_ = std::make_unique<FakeMemory>();
 };
 
-// Two nodes and a text on one page, a page before them, and one four megabytes on.
+// A heap with two nodes and a text on one page, a page before that, and a page four megabytes
+// later.
 SnapshotBuilder small_heap() {
   SnapshotBuilder build;
   const auto node = build.type("Node");
@@ -73,8 +74,8 @@ SnapshotBuilder small_heap() {
   Kept kept(build.snapshot);
   kept.put(1, 0, std::uint64_t{9} << 32 | 174);
   kept.put(1, 24, kPage + 64);      // unreachable
-  kept.put(2, 8, kPage + 32 + 24);  // into itself
-  kept.put(2, 16, kPage + 128);     // after the last of its page
+  kept.put(2, 8, kPage + 32 + 24);  // points into the object itself
+  kept.put(2, 16, kPage + 128);     // points after the page's last object
   kept.put(4, 0, std::uint64_t{7} << 32 | 1);
   kept.put(4, 8, 0x6873696620656874);
   return build;
@@ -88,7 +89,7 @@ std::string words(std::initializer_list<std::uint64_t> all) {
   return text;
 }
 
-// The file read back, without the names that the format cannot hold.
+// Reads a file again, without the names that the format cannot contain.
 Snapshot read_again(const std::string& text) {
   const TemporaryDirectory directory;
   std::ofstream(directory.file("dump"), std::ios::binary) << text;
@@ -107,7 +108,7 @@ Snapshot read_again(const std::string& text) {
 TEST_CASE("a graph has each word that points into an object, in the collector's order") {
   const std::string text = written("gcgrph", small_heap().snapshot);
   CHECK(text.substr(0, 8) == std::string("GCGRPH\1\0", 8));
-  // The page that is last in its four megabytes comes first.
+  // Within four megabytes, the last page comes first.
   const std::string same_page = words({kPage, 32, std::uint64_t{9} << 32 | 174, 8, kPage + 32, 16,
                                        kPage - 4096, kEnd, kPage + 32, 32, 0, 8, kPage + 56, kEnd});
   const std::string page_before = words({kPage - 4096, 4096, 0, 4088, kPage, kEnd});
@@ -144,7 +145,7 @@ TEST_CASE("a dump that is read and written again is the same, byte for byte") {
       static_cast<std::uint64_t>(snapshot::ObjectKind::Atomic) & 3;
   {
     Kept kept(build.snapshot);
-    kept.put(5, 4096, 0x6c6c612074612074);  // contents that types do not come from
+    kept.put(5, 4096, 0x6c6c612074612074);  // contents from which no type is derived
   }
   const auto counted = count_objects(build.snapshot);
   for (const char* const format : {"gcgrph", "gcfull"}) {
@@ -155,7 +156,7 @@ TEST_CASE("a dump that is read and written again is the same, byte for byte") {
     CHECK(counts.objects == counted.objects);
     CHECK(counts.bytes == counted.bytes);
   }
-  // All parts of a graph are in the bytes.
+  // The bytes contain everything that a graph has.
   CHECK(written("gcgrph", read_again(written("gcfull", build.snapshot))) ==
         written("gcgrph", build.snapshot));
 }

@@ -6,8 +6,8 @@
 
 namespace heapattach {
 
-// A small heap with everything that is hard for formats: names that are markup, separators or not
-// text at all, cycles, several roots, a type without a name, unreachable objects.
+// A small heap with everything that is difficult for formats: names that are markup, separators or
+// not text at all, cycles, several roots, a type without a name, unreachable objects.
 class HostileSnapshot : public SnapshotBuilder {
  public:
   HostileSnapshot() {
@@ -23,7 +23,7 @@ class HostileSnapshot : public SnapshotBuilder {
     types_ = static_cast<std::uint32_t>(std::size(names));
     const std::uint32_t count = 5 * types_;
     for (std::uint32_t i = 0; i < count; ++i) {
-      // Sizes differ by type; each object references the next, and the last the first.
+      // Each type has its own size. Each object references the next one, and the last the first.
       auto& made = object(0x7f0000001000 + 4096ULL * i, i % types_, 16 * (1 + i % types_),
                           {{0, (i + 1) % (count - types_)}, {8 + 16 * (i % types_), 0}});
       if (i >= count - types_) made.is_reachable = 0;
@@ -46,7 +46,7 @@ class HostileSnapshot : public SnapshotBuilder {
     snapshot.header.captured = "2026-11-20T11:34:07.215Z";
   }
 
-  // Every String is a text.
+  // Gives every String a text.
   void keep_texts() {
     snapshot::ValuePiece piece;
     piece.first_value.push_back(0);

@@ -37,7 +37,7 @@ struct StacksData {
   element json;
 };
 
-// A thread in the event loop, a hundred fibers that sleep, and two that wait for each other.
+// A thread in the event loop, a hundred sleeping fibers, and two fibers that wait for each other.
 Snapshot crowd() {
   SnapshotBuilder build;
   Snapshot& snapshot = build.snapshot;

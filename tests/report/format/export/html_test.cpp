@@ -33,7 +33,7 @@ std::string data_of(const std::string& page) {
   return page.substr(at + begin.size(), end - at - begin.size());
 }
 
-// By value: a loop over it must not outlive its temporary.
+// Returns by value, because a loop over the result must not outlive a temporary.
 template <class Value>
 simdjson::dom::array array_of(const Value& value) {
   return value.get_array().value();
@@ -74,7 +74,7 @@ std::size_t times(const std::string& text, std::string_view part) {
   return count;
 }
 
-// TREE holds a list of nodes, each with a text; two stacks hold a text together.
+// TREE holds a list of nodes, each with a text. Two stacks hold another text together.
 Snapshot list_of_texts() {
   SnapshotBuilder build;
   const auto node = build.type("Node");
@@ -138,7 +138,7 @@ TEST_CASE("a page shows dominators, paths, and what each stack retains") {
   for (const auto& row : report.rows("links")) {
     links[{names.at(row[0]), names.at(row[1])}] = {row[2], row[3], row[4]};
   }
-  // The links of a list hold each other: what they retain counts once.
+  // The links of a list hold each other, and what they retain counts once.
   CHECK(links.at({"TREE", "Node"}) == std::vector<std::uint64_t>{1, 32, 8000});
   CHECK(links.at({"Node", "Node"}) == std::vector<std::uint64_t>{99, 99 * 32, 99 * 80});
   CHECK(links.at({"Node", "Text"}) == std::vector<std::uint64_t>{100, 4800, 4800});

@@ -1,4 +1,4 @@
-// One snapshot in every format, each read back by a small reader.
+// Tests one snapshot in every format. A small reader reads each format.
 
 #include <map>
 #include <set>
@@ -82,7 +82,7 @@ Counts truth_of(const Snapshot& snapshot) {
   return counts;
 }
 
-// By value: the value() of a temporary result is gone when a loop begins.
+// Returns by value, because the value() of a temporary result is gone when a loop begins.
 simdjson::dom::array array_of(const element& object, std::string_view key) {
   return object[key].get_array().value();
 }
@@ -157,7 +157,7 @@ Counts read_dhat(const std::string& text) {
   return counts;
 }
 
-// Only bytes.
+// Reads folded stacks, which have only bytes.
 Counts read_folded(const std::string& text) {
   Counts counts;
   for (const std::string& line : lines_of(text)) {
@@ -170,7 +170,7 @@ Counts read_folded(const std::string& text) {
   return counts;
 }
 
-// A message of protobuf: numbers and bytes by field, in order.
+// A protobuf message: its numbers and bytes, by field, in order.
 struct Message {
   std::multimap<std::uint64_t, std::uint64_t> numbers;
   std::multimap<std::uint64_t, std::string> bytes;
@@ -214,7 +214,7 @@ Counts read_pprof(const std::string& text) {
     const Message function = read_message(at->second);
     names[function.numbers.find(1)->second] = function.numbers.find(2)->second;
     CHECK(function.numbers.count(3) == 0);
-    CHECK(function.numbers.find(1)->second == names.size());  // counts from 1, as Parca wants it
+    CHECK(function.numbers.find(1)->second == names.size());  // Parca requires ids from 1 on
   }
   std::uint64_t locations = 0;
   const auto [first_location, last_location] = profile.bytes.equal_range(4);
@@ -250,7 +250,7 @@ Count sum_of(const Counts& counts) {
   return sum;
 }
 
-// Escaped names differ, but each of the tests' types has its own size.
+// Compares without names, because formats escape them. Each type has its own size.
 void check_same(const Counts& found, const Counts& truth) {
   CHECK(without_names(found) == without_names(truth));
   const std::string plain = "Hash(String, Foo | Nil)";
@@ -285,7 +285,7 @@ TEST_CASE("objects and bytes by type are the same in every format") {
   }
   if (build.snapshot.values.empty()) {
     check_all(build.snapshot);
-  } else {  // a text is its own name
+  } else {  // the name of a string is its text
     CHECK(sum_of(read_heapsnapshot(written(build.snapshot, "heapsnapshot"))) ==
           sum_of(truth_of(build.snapshot)));
     check_same(read_ruby(written(build.snapshot, "ruby")), truth_of(build.snapshot));
@@ -293,7 +293,7 @@ TEST_CASE("objects and bytes by type are the same in every format") {
 }
 
 TEST_CASE("in Ruby's format, classes have addresses of their own, wherever the objects are") {
-  // As on a processor whose programs get the upper half of the addresses.
+  // Some processors give programs addresses in the upper half, too.
   for (const std::uint64_t first : {0x0000'8000'0000'0000U, 0x0000'7f00'0000'0000U}) {
     SnapshotBuilder build;
     const auto user = build.type("User");

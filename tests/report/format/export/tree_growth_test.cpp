@@ -9,7 +9,7 @@ namespace heapattach {
 
 namespace {
 
-// A tree from lines such as {"CACHE;Node", 96}.
+// Makes a tree from lines such as {"CACHE;Node", 96}.
 TypeTree tree_of(const std::vector<std::pair<std::string, std::uint64_t>>& paths) {
   TypeTree tree;
   tree.frames = {"all"};
@@ -35,7 +35,7 @@ TypeTree tree_of(const std::vector<std::pair<std::string, std::uint64_t>>& paths
   return tree;
 }
 
-// The growth of each path alone.
+// The growth of each path, without that of the paths below it.
 std::map<std::string, std::uint64_t> own_growth(const TypeTree& before, const TypeTree& after) {
   const TreeGrowth growth = grown_since(before, after);
   std::map<std::string, std::uint64_t> found;
@@ -79,7 +79,7 @@ TEST_CASE("the growth of a type is divided among the places where it has grown")
 
 TEST_CASE("places of one name share what they had") {
   TypeTree after = tree_of({{"A;Node", 60}, {"B;Node", 60}});
-  after.frames[after.nodes[3].frame] = "A";  // two variables of one name
+  after.frames[after.nodes[3].frame] = "A";  // now two variables have the same name
   CHECK(grown_since(tree_of({{"A;Node", 100}}), after).all[0] == 20);
   CHECK(grown_since(after, after).all[0] == 0);
   CHECK(grown_since(TypeTree{{"all"}, {TypeTree::Node{}}, {}, {}}, after).all[0] == 120);

@@ -10,7 +10,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// "static data;CACHE;Node" -> the objects and bytes of that node.
+// The objects and bytes of each node, by a path such as "static data;CACHE;Node".
 std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> by_path(const TypeTree& tree) {
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> paths;
   for (TypeTree::NodeIndex node = 1; node < tree.nodes.size(); ++node) {

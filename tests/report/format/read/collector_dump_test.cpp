@@ -25,7 +25,7 @@ void write_text(const std::string& file, std::string_view text) {
   std::ofstream(file, std::ios::binary) << text;
 }
 
-// A dump written word by word, and read.
+// Writes a dump word by word, and reads it.
 struct Dump {
   explicit Dump(std::string_view kind = "GCGRPH") : text(kind) {
     text += std::string("\x01\x00", 2);
@@ -41,7 +41,7 @@ struct Dump {
     write_text(directory.file("dump"), text);
     return read_collector_dump(TextFile::open(directory.file("dump"), {}).value(), {});
   }
-  // The counts as "2 Session, 1 String", by name.
+  // The counts as "2 Session, 1 String", ordered by name.
   [[nodiscard]] std::string counts() const {
     write_text(directory.file("types"),
                "CRYSTAL_DUMP_TYPE_ID\n"

@@ -433,7 +433,7 @@ TEST_CASE("a file that unpacks to far more than any snapshot is not read to its 
   const TemporaryDirectory directory;
   const std::string name = directory.file("bomb.jsonl.gz");
   GzipMembers members;
-  // Few lines, which are blank: it is their bytes that count.
+  // The lines are blank and few: their bytes count.
   std::string nothing(32 << 20, ' ');
   for (std::size_t end = 0; end < nothing.size(); end += 1 << 12) nothing[end] = '\n';
   {

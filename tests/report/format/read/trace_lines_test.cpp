@@ -36,7 +36,7 @@ Result<trace::Trace> read_text(const std::string& text) {
   return read::read_trace_lines(std::move(*file), options);
 }
 
-// The text with `from` replaced by `to`, once.
+// The text, with the first `from` replaced by `to`.
 std::string with(std::string text, std::string_view from, std::string_view to) {
   const auto at = text.find(from);
   REQUIRE(at != std::string::npos);

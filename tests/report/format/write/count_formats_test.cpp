@@ -229,7 +229,7 @@ TEST_CASE("OpenMetrics has the identity of a service in each sample, and the res
                     {"host.name", "web"},
                     {"host_name", "another"},
                     {"pid", "8"},
-                    {"__name__", "up"},  // reserved, and the name of the metric
+                    {"__name__", "up"},  // reserved for the name of the metric
                     {"..pid", "9"},
                     {"1st", "x"}};
   const std::string text = format_count_openmetrics(table);

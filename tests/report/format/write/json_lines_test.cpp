@@ -35,7 +35,7 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-// Each line must be JSON to another parser than ours.
+// Parses each line, which must be JSON, with a parser that is not heapattach's own.
 std::vector<simdjson::dom::element> parsed(simdjson::dom::parser* parsers,
                                            const std::vector<std::string>& lines) {
   std::vector<simdjson::dom::element> elements;
@@ -67,7 +67,7 @@ std::string gunzipped(const std::string& packed) {
   return text;
 }
 
-// `count` objects in a ring, each also pointing to the first.
+// A ring of `count` objects, each of which also points to the first.
 Snapshot ring(std::uint32_t count) {
   SnapshotBuilder build;
   const auto node = build.type("Node");

@@ -127,7 +127,7 @@ TEST_CASE("swapping the directory in the meantime causes no half-written file") 
   REQUIRE(::mkdir(other.c_str(), 0700) == 0);
   std::jthread swapping([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      // The path is now the one directory, now a link to the other, now nothing at all.
+      // The path is a directory, a link to another directory, or nothing, in turns.
       (void)::rename(place.c_str(), aside.c_str());
       (void)::symlink(other.c_str(), place.c_str());
       (void)::unlink(place.c_str());
@@ -136,7 +136,7 @@ TEST_CASE("swapping the directory in the meantime causes no half-written file") 
   });
   const std::string text(10'000, 'x');
   int written = 0;
-  // If the other thread was suspended half-way, the path does not exist for a while.
+  // If the other thread is suspended in between, the path does not exist for a while.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   for (int i = 0; i < 3000 || (written == 0 && std::chrono::steady_clock::now() < end); ++i) {
     if (write_file(place + "/heap." + std::to_string(i), text)) ++written;
@@ -216,7 +216,7 @@ TEST_CASE("a FIFO is written to only by force, and never if another user may hav
   }
   REQUIRE(::chown(name.c_str(), kOther, kOther) == 0);
   CHECK(refused(true));
-  // As in /tmp, for anybody but root.
+  // Makes the directory like /tmp, for all users but root.
   REQUIRE(::chown(name.c_str(), 0, 0) == 0);
   const std::string above = name.substr(0, name.rfind('/'));
   REQUIRE(::chmod(above.c_str(), 01777) == 0);

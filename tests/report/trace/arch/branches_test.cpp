@@ -6,7 +6,7 @@
 
 #include "attach/arch/processors.h"
 
-// The bytes are those of an assembler.
+// An assembler made the bytes.
 
 namespace heapattach::trace {
 

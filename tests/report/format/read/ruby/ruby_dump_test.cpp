@@ -43,7 +43,7 @@ Snapshot whole(std::string_view text, const DumpOptions& options = {}) {
   return std::move(found).value();
 }
 
-// "2 Session 80, 1 String 40", by name.
+// The counts and bytes as "2 Session 80, 1 String 40", ordered by name.
 std::string counts(const Snapshot& snapshot) {
   auto rows = snapshot::count_objects(snapshot).rows;
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.type < b.type; });
@@ -54,7 +54,7 @@ std::string counts(const Snapshot& snapshot) {
   return all;
 }
 
-// "class → 0x10, [0] → 0x20": the edges of the object at an address.
+// The edges of the object at an address: "class → 0x10, [0] → 0x20".
 std::string edges(const Snapshot& snapshot, std::uint64_t address) {
   analyze::EdgeNames names(snapshot);
   std::string all;
@@ -280,7 +280,7 @@ TEST_CASE("variables that Ruby keeps in an object of their own have their names 
   CHECK(edges(snapshot, 0x7f0120) == "references[0] → 0x7f0110, @@cache → 0x7f0118");
   CHECK(edges(snapshot, 0x7f0100) == "class → 0x7f0028, fields → 0x7f0128");
   CHECK(edges(snapshot, 0x7f0128) == "@only → 0x7f0118");
-  // One of the two is no reference, and nothing says which.
+  // One of the two words is not a reference, and nothing shows which.
   CHECK(edges(snapshot, 0x7f0130) == "references[0] → 0x7f0118");
 }
 
