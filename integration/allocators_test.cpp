@@ -1,5 +1,5 @@
-// Processes that allocate with neither glibc's malloc nor musl's are refused by the name of what
-// they use.
+// Processes that allocate with neither glibc's malloc nor musl's are refused, by the name of their
+// allocator.
 
 #include <algorithm>
 #include <filesystem>
@@ -16,7 +16,7 @@
 namespace heapattach {
 namespace {
 
-// `name` must be in the message, and so must something to do instead.
+// The message must contain `name`, and advice what to do instead.
 void check_refused(LiveTarget& target, const std::string& name) {
   CAPTURE(name);
   for (const char* report : {"count", "leaks"}) {
@@ -41,7 +41,7 @@ void check_refused(LiveTarget& target, const std::string& name) {
   CHECK(check.output.find("no snapshot can be taken") != std::string::npos);
 }
 
-// A library of any release: "libmimalloc.so.2.0" and "libmimalloc.so.3".
+// The path of a library, whatever its release: "libmimalloc.so.2.0" or "libmimalloc.so.3".
 std::string library_of(const std::string& name) {
   std::vector<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator("/usr/lib/x86_64-linux-gnu")) {

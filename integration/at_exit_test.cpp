@@ -1,5 +1,4 @@
-// leaks --at-exit: a program that is looked at when it is about to exit, in every way that there
-// is.
+// leaks --at-exit: a program is examined when it is about to exit, in whatever way it exits.
 
 #include <csignal>
 #include <string>

@@ -29,7 +29,8 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// One line that begins with our name, has text, and contains no control characters.
+// Whether the errors are one line that begins with heapattach's name, has text, and contains no
+// control characters.
 bool is_one_clear_message(const std::string& errors) {
   const std::size_t end = errors.find('\n');
   return errors.starts_with("heapattach: ") && errors.size() > 20 && end + 1 == errors.size() &&
@@ -38,7 +39,7 @@ bool is_one_clear_message(const std::string& errors) {
          });
 }
 
-// `run` must have failed with this status, without output.
+// Checks that `run` has failed with this status, without output.
 void check_refused(const ToolRun& run, int status, const std::string& word) {
   CAPTURE(run.errors);
   CHECK(run.status == status);
@@ -51,7 +52,7 @@ std::string text_of(pid_t pid) {
   return fmt::format("{}", pid);
 }
 
-// A pid that was in use a moment ago.
+// A pid that was in use a moment ago, but no longer is.
 pid_t pid_of_nobody() {
   ChildProcess gone({"/bin/true"});
   gone.wait_end(seconds(10));
@@ -130,7 +131,7 @@ TEST_CASE("a limit of so few open files that some would seem to be missing is re
 }
 
 TEST_CASE("heapattach does not attach to itself") {
-  // The shell's pid stays the same when it becomes heapattach.
+  // exec does not change the shell's pid, so heapattach gets its own pid.
   check_refused(run_in_shell("exec \"$0\" --count $$", {}), 5, "itself");
 }
 

@@ -1,5 +1,5 @@
 // HAZARDS H1: gdb and heapattach call the same function of a service, and are killed at a random
-// moment. heapattach must not harm the service; for gdb the test only counts.
+// moment. heapattach must not harm the service. For gdb, the test only counts how often it does.
 
 #include <csignal>
 #include <cstdlib>
@@ -22,7 +22,7 @@ namespace {
 constexpr char kGdb[] = "/usr/bin/gdb";
 constexpr int kCalls = 8;
 
-// Calls of 30 ms each.
+// gdb's command: several calls of 30 ms each.
 std::vector<std::string> by_gdb(const std::string& pid) {
   std::vector<std::string> words{kGdb, "-nx", "-q", "-batch", "-p", pid};
   for (int i = 0; i < kCalls; ++i) {
@@ -31,19 +31,20 @@ std::vector<std::string> by_gdb(const std::string& pid) {
   return words;
 }
 
-// One call as long as all of gdb's together.
+// heapattach's command: one call that takes as long as all of gdb's together.
 std::vector<std::string> by_us(const std::string& pid) {
   return {tool_path(), "--in-place", "--call", fmt::format("beats_within({})", 30 * kCalls), pid};
 }
 
-// gdb 13 cannot if the processor has more state than it knows (AMX).
+// Whether gdb can call functions. gdb 13 cannot if the processor has state that it does not know
+// (AMX).
 bool can_gdb_call() {
   LiveTarget target("borrowed");
   ChildProcess gdb(by_gdb(std::to_string(target.pid())));
   return gdb.read_rest(60s).find("$1 = ") != std::string::npos;
 }
 
-// While it holds the service, or soon after.
+// Runs a tool and kills it while it holds the service, or soon after.
 void kill_somewhere(const std::vector<std::string>& command, pid_t service) {
   ChildProcess tool(command);
   REQUIRE(eventually(
@@ -53,9 +54,9 @@ void kill_somewhere(const std::vector<std::string>& command, pid_t service) {
   REQUIRE(tool.wait_end(60s).has_value());
 }
 
-// "ended", "stopped", or nothing.
+// The harm to the service: "ended", "stopped", or empty.
 std::string harm_after(LiveTarget& target) {
-  // It may still be in a function that returns to nowhere.
+  // The service may still be in a function that will return to an invalid address.
   std::this_thread::sleep_for(1s);
   if (!target.child().is_running()) return "ended";
   const bool is_free = eventually(3s, [&] { return harm_done_to(target.pid()).empty(); });

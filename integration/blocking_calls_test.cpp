@@ -17,7 +17,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// More than a busy machine makes of it. Tests on aarch64 run in an emulated one.
+// Calls may be this late; a busy machine delays them less. Tests for aarch64 run on an emulated
+// machine.
 #ifdef __x86_64__
 constexpr double kLateSeconds = 0.25;
 #else
@@ -36,7 +37,7 @@ struct Row {
   bool mask_changed = false;
   pid_t tid = 0;
 
-  // Whether the call returned differently than without us.
+  // Whether the call returned differently than without a freeze.
   [[nodiscard]] bool is_disturbed() const {
     if (mask_changed || error == EINTR) return true;
     if (due_s == 0) return ended;
@@ -71,7 +72,7 @@ std::vector<Row> ask_rows(LiveTarget& target) {
   return rows;
 }
 
-// Until all but the one that computes are asleep in their calls.
+// Waits until all threads but the one that computes are asleep in their calls.
 void wait_until_blocked(LiveTarget& target) {
   std::vector<pid_t> threads;
   for (const Row& row : ask_rows(target)) {
@@ -106,14 +107,14 @@ Seen look_at(LiveTarget& target) {
   return seen;
 }
 
-// The calls that by the manual must notice: timed calls that the kernel does not restart, and
-// transfers that had begun.
+// The calls that notice a freeze, as the manual says: timed calls that the kernel does not restart,
+// and transfers that had begun.
 const std::set<std::string> documented{
     "epoll_wait-timed",      "epoll_pwait2-timed", "recv-rcvtimeo",      "accept-rcvtimeo",
     "rt_sigtimedwait-timed", "semtimedop-timed",   "io_getevents-timed", "write-much-to-pipe",
     "write-much-to-socket",  "recv-waitall"};
 
-// Calls that go unnoticed only because they are repeated.
+// Calls that do not notice a freeze only because heapattach repeats them.
 const std::set<std::string> rewound_only{"epoll_wait", "epoll_pwait", "rt_sigtimedwait", "semop",
                                          "io_uring_enter"};
 

@@ -76,7 +76,7 @@ Elf64_Ehdr elf_header(std::size_t sections) {
   return header;
 }
 
-// A library whose first page is loaded.
+// Writes a library whose first page is loaded.
 void write_library(const std::string& path, std::vector<Section> sections) {
   sections.insert(sections.begin(),
                   {Section{"", SHT_NULL, ""}, Section{".shstrtab", SHT_STRTAB, ""}});
@@ -123,7 +123,8 @@ void write_symbols(const std::string& path,
                 {{".strtab", SHT_STRTAB, names, claimed}, {".symtab", SHT_SYMTAB, table, 0, 2}});
 }
 
-// Debug information of one unit with these entries; 1, 2, … are the given abbreviations' numbers.
+// Writes debug information of one unit with these entries. The given abbreviations have the numbers
+// 1, 2, …
 void write_debug(const std::string& path,
                  const std::string& abbreviations,
                  const std::string& entries,

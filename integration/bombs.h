@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <string>
 
-// Files that cost little to make and much to read. The tool reads them if a target maps them.
+// Writes files that are cheap to make and expensive to read. heapattach reads them if a target maps
+// them.
 namespace heapattach {
 
 // A library whose one symbol has its name in a hole of 6 GB.
@@ -14,7 +15,7 @@ void write_shared_names(const std::string& path);
 void write_long_type_names(const std::string& path, std::uint32_t types);
 // A library with `types` structures, each with a member that points to the one before.
 void write_many_types(const std::string& path, std::uint32_t types);
-// A snapshot that shrinks to a thousandth by gzip.
+// A compressed snapshot that is a thousand times larger when unpacked.
 void write_packed_blanks(const std::string& path, std::uint64_t bytes);
 
 }  // namespace heapattach

@@ -1,5 +1,5 @@
-// HAZARDS E1, E12, E13: files that cost little to make and much to read. Whatever a target maps,
-// and whatever file is named, a run stays below its limits of memory and time, the target runs on,
+// HAZARDS E1, E12, E13: files that are cheap to make and expensive to read. Whatever files a target
+// maps or a user names, a run stays within its limits of memory and time, the target keeps running,
 // and the report mentions what was left out.
 
 #include "integration/bombs.h"
@@ -26,7 +26,7 @@ constexpr double kMostLate = 1000;  // milliseconds
 constexpr double kTimeout = 10'000;
 constexpr std::int64_t kObjects = 2000;
 
-// The worst figures of all runs in this file.
+// The largest figures of all runs in this file.
 struct Worst {
   std::uint64_t bytes = 0;
   double late = 0;
@@ -53,7 +53,7 @@ bool says(const MeasuredRun& run, std::string_view text) {
   return run.run.errors.find(text) != std::string::npos;
 }
 
-// Whether the report has the list's full length, whatever else is missing.
+// Whether the report shows all links of the list, whatever else it lacks.
 bool has_all_links(const MeasuredRun& run) {
   return run.run.output.find(fmt::format("{}\t", kObjects)) != std::string::npos;
 }
@@ -62,7 +62,7 @@ struct Bomb {
   std::string what;
   int files = 1;
   std::function<void(const std::string& path)> write;
-  std::string warning;  // that every user must see; empty: none
+  std::string warning;  // the warning that every user must see; empty: none
 };
 
 std::vector<Bomb> bombs() {

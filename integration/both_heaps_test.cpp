@@ -1,5 +1,5 @@
-// A process with a collector and with malloc: both heaps in one snapshot, against what the target
-// counted itself.
+// A process with a collector and with malloc: both heaps in one snapshot, compared with the
+// target's own counts.
 
 #include <algorithm>
 #include <fstream>
@@ -31,7 +31,7 @@ std::string address_of(std::int64_t at) {
   return fmt::format("{:#x}", at);
 }
 
-// An object of a snapshot, by its address.
+// An object of a snapshot.
 struct Seen {
   bool is_mallocs = false;
   bool is_reachable = true;
@@ -42,7 +42,7 @@ struct SeenSnapshot {
   std::map<std::string, Seen> objects;
   std::uint64_t malloc_heap_bytes = 0;  // in the first record
 
-  // References from one heap into the other.
+  // The number of references from one heap into the other.
   [[nodiscard]] std::int64_t references(bool from_malloc) const {
     std::int64_t count = 0;
     for (const auto& [address, object] : objects) {
@@ -99,7 +99,7 @@ ToolRun run_both(std::vector<std::string> arguments, const LiveTarget& target) {
   return run_tool(arguments);
 }
 
-// A count has what leaked apart from malloc's own memory.
+// Checks that a count shows leaked bytes apart from malloc's own memory.
 void check_leaked_in_count(const LiveTarget& target, const Answer& truth) {
   const ToolRun run = run_both({"--count", "-q", "-f", "json"}, target);
   INFO(run.errors, run.output);
@@ -119,7 +119,7 @@ void check_leaked(const ToolRun& run, const Answer& truth) {
   const element report = parser.parse(run.output);
   CHECK(std::int64_t(report["objects"]) == truth.at("leaked"));
   CHECK(std::int64_t(report["bytes"]) == truth.at("leaked_bytes"));
-  // 30 chains of two, 300 that garbage leads to, and 4 that lead to garbage, too.
+  // 30 chains of two, 300 allocations that garbage references, and 4 that reference garbage, too.
   CHECK(std::int64_t(report["leaks"]) == 30 + 300 + 4);
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("of two heaps in one snapshot, each has its own totals") {
   CHECK(objects_of(report, "Buffer") == 205);
   CHECK(objects_of(report, "Item") == 150);
 
-  // The collector's heap is what it is when it is read alone.
+  // The collector's heap is the same as when it is read alone.
   simdjson::dom::parser alone_parser;
   const ToolRun alone = run_tool({"--count", "--heap", "gc", "-f", "json", pid_of(target)});
   CHECK(collector == numbers_of(alone_parser.parse(alone.output)));
@@ -223,12 +223,12 @@ TEST_CASE("malloc's memory that a live object of the collector references is not
   check_leaked(run_both({"leaks", "-f", "json", "--snapshot", "clone"}, target), truth);
   CHECK(run_both({"leaks", "--fail-if", "leaked(*) > 0"}, target).status == 10);
 
-  // By default, the heap is the collector's, and the report says what to do.
+  // By default, the heap is the collector's, and the report advises what to do.
   const ToolRun alone = run_tool({"leaks", pid_of(target)});
   CHECK(alone.status == 0);
   CHECK(alone.output.find("--heap both") != std::string::npos);
 
-  // malloc's memory references garbage, which references this.
+  // Memory of malloc references garbage, which references this allocation.
   const std::string kept = address_of(truth.at("kept_one"));
   const ToolRun held = run_both({"--why", kept, "-q"}, target);
   INFO(held.output);
@@ -251,7 +251,7 @@ TEST_CASE("a Crystal program's heap is the same beside malloc's, which has no le
   REQUIRE(both.status == 0);
   CHECK(numbers_of(parser.parse(both.output)["heaps"].at(0)) ==
         numbers_of(alone_parser.parse(alone.output)));
-  // The kernel alone knows where the stack for its signal handlers is.
+  // Only the kernel knows where the thread's stack for signal handlers is.
   const ToolRun leaks = run_both({"leaks"}, target);
   INFO(leaks.output);
   CHECK(leaks.output.starts_with("no leaks: all "));

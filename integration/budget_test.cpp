@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Copies at 1 MB a second, like a target whose pages come from far away, until its time is over.
+// Copies 1 MB per second, as if the target's pages came from far away, until its time is over.
 Result<void> copy_slowly(const FrozenView& view) {
   for (int kilobytes = 0; kilobytes < 100'000; ++kilobytes) {
     if (std::chrono::steady_clock::now() >= view.deadline) {

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int kKilled = 42;  // what kill_at ends with if it has killed
+constexpr int kKilled = 42;  // the exit status of kill_at if it has killed the tool
 
 std::vector<std::string> call_of(const LiveTarget& target, const std::string& state) {
   return {tool_path(),
@@ -38,7 +38,7 @@ std::vector<std::string> inject_of(const LiveTarget& target, const std::string& 
           "--keep",    "/dev/null", std::to_string(target.pid())};
 }
 
-// A function that changes errno, the mask and the vector registers.
+// Calls a function that changes errno, the mask and the vector registers.
 std::vector<std::string> in_place_of(const LiveTarget& target, const std::string& state) {
   return {tool_path(),
           "--in-place",
@@ -51,7 +51,7 @@ std::vector<std::string> in_place_of(const LiveTarget& target, const std::string
 
 using Command = std::vector<std::string> (*)(const LiveTarget&, const std::string&);
 
-// How many times it died: at each step from `first` on, `apart` steps apart.
+// Kills the tool at step `first` and at every `apart`-th step after it. Returns how often it died.
 int die_at_steps(
     DeathSweep& sweep, Command command, const std::string& state, int first, int apart) {
   int deaths = 0;

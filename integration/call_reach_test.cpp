@@ -1,5 +1,5 @@
-// HAZARDS D7: what a function that runs in a clone could still reach from there: futexes in shared
-// files, files by /proc/self/fd, and what others are about to read.
+// HAZARDS D7: what a function in a clone could still reach: futexes in shared files, files through
+// /proc/self/fd, and data that other processes are about to read.
 
 #include <csignal>
 #include <thread>
@@ -39,7 +39,7 @@ void check_unharmed(LiveTarget& target) {
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-// Calls one of the functions whose address the target prints, as on a kernel without Landlock.
+// Calls a function whose address the target has printed, as on a kernel without Landlock.
 std::int64_t call_without_landlock(const LiveTarget& target,
                                    const std::string& function,
                                    const std::string& path) {
@@ -60,7 +60,7 @@ std::int64_t call_without_landlock(const LiveTarget& target,
   return result;
 }
 
-// A FIFO in which something waits for its reader.
+// A FIFO that contains data for its reader.
 class Fifo {
  public:
   Fifo() {

@@ -42,7 +42,7 @@ void check_unharmed(LiveTarget& target) {
 struct Ending {
   const char* call;
   int status;
-  std::vector<const char*> said;  // on standard error
+  std::vector<const char*> said;  // texts that standard error must contain
 };
 
 void check_ending(LiveTarget& target, const Ending& ending, const std::vector<std::string>& more) {
@@ -58,7 +58,7 @@ void check_ending(LiveTarget& target, const Ending& ending, const std::vector<st
 
 TEST_CASE("a function called in a clone gets its arguments, and its result is printed") {
   LiveTarget target("called");
-  target.ask();  // something is in its buffer now
+  target.ask();  // now the target's buffer is not empty
   const Traces before = traces_of(target.pid());
   CHECK(call(target, "add_all(1, 2, 3, 4, 5, 6, 7, 0x8)").output == "87654321\n");
   CHECK(call(target, "greet(\"hello\", \"\\\"world\\\"\")", {"--returns", "string"}).output ==
@@ -66,7 +66,7 @@ TEST_CASE("a function called in a clone gets its arguments, and its result is pr
   CHECK(call(target, "minus_one()", {"--returns", "int"}).output == "-1\n");
   CHECK(call(target, "minus_one()", {"--returns", "pointer"}).output == "0xffffffff\n");
   CHECK(call(target, "with_a_thread(-5)").output == "-4\n");
-  // A function that the C library selects at run time.
+  // strlen is a function that the C library selects at run time.
   CHECK(call(target, "strlen(\"four\")").output == "4\n");
   const ToolRun spoken = call(target, "announce(\"a word\")");
   CHECK(spoken.output == "a word\n6\n");

@@ -52,7 +52,8 @@ TEST_CASE("no thread of a clone escapes its tracer") {
   const ToolRun hidden = call(target, fmt::format("hide_a_thread({})", CLONE_UNTRACED));
   CHECK_MESSAGE(hidden.output == "-1\n", hidden.output, hidden.errors);
   CHECK_MESSAGE(hidden.errors.find("tried to start a process") != std::string::npos, hidden.errors);
-  // Each of these births has its own event, and the kernel reports only those that were requested.
+  // The kernel has a different event for each of these kinds of birth, and reports only the
+  // requested ones.
   for (const int flags : {0, SIGCHLD, CLONE_VFORK}) {
     ChildProcess tool({tool_path(), "--call", fmt::format("hide_and_rest({})", flags), "--timeout",
                        "60", std::to_string(target.pid())});

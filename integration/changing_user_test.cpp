@@ -1,5 +1,5 @@
-// HAZARDS E9: a process changes its rights while we look at it. It keeps running, the report is
-// complete, and nothing of ours stays in the process.
+// HAZARDS E9: a process changes its rights while heapattach looks at it. It keeps running, the
+// report is complete, and nothing of heapattach's stays in the process.
 
 #include <string>
 #include <vector>
@@ -60,7 +60,7 @@ TEST_CASE("a recorder that only root can still take out is reported with the com
                       {.uid = 1000});
     std::string errors;
     REQUIRE(eventually(60s, [&] {
-      // Otherwise, the recorder is usually still being installed.
+      // If it is not recording yet, the recorder is usually still being installed.
       if (is_recording) errors += tool.read_errors(1ms);
       const bool is_time = is_recording ? errors.find("traces GC_") != std::string::npos
                                         : has_our_code(target.pid());

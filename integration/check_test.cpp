@@ -25,7 +25,7 @@ bool says(const ToolRun& run, const std::string& text) {
   return run.output.find(text) != std::string::npos;
 }
 
-// How often the first thread has left a processor: a blocked one does not, unless it is stopped.
+// How often the first thread has left a processor. A blocked thread does not, unless it is stopped.
 std::string switches_of(pid_t pid) {
   return status_line(pid, "voluntary_ctxt_switches") + " " +
          status_line(pid, "nonvoluntary_ctxt_switches");

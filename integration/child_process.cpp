@@ -31,7 +31,8 @@ int milliseconds_until(steady_clock::time_point deadline) {
   return left > 0 ? static_cast<int>(left) : 0;
 }
 
-// Appends what can be read before `deadline`; false at the end of the stream or after the deadline.
+// Appends what can be read before `deadline`. Returns false at the end of the stream or after the
+// deadline.
 bool read_more(const Fd& from, std::string& into, steady_clock::time_point deadline) {
   pollfd ready{from.get(), POLLIN, 0};
   if (::poll(&ready, 1, milliseconds_until(deadline)) <= 0) return false;
@@ -48,7 +49,7 @@ bool read_more(const Fd& from, std::string& into, steady_clock::time_point deadl
                          uid_t uid,
                          pid_t parent) {
   ::setpgid(0, 0);
-  // The test's own handlers are not for it: a signal may come before exec.
+  // Resets the signal handlers that the test has installed: a signal may arrive before exec.
   for (int number = 1; number < SIGSYS; ++number) ::signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -60,7 +61,7 @@ bool read_more(const Fd& from, std::string& into, steady_clock::time_point deadl
   if (uid != 0 && (::setresgid(uid, uid, uid) != 0 || ::setresuid(uid, uid, uid) != 0)) {
     ::_exit(126);
   }
-  // After the change of user, which clears it.
+  // Must be set after the change of user, which clears it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(126);
   ::execv(arguments[0], arguments.data());
@@ -103,7 +104,7 @@ ChildProcess::~ChildProcess() {
 
 void ChildProcess::send_line(const std::string& line) {
   const std::string text = line + "\n";
-  // A dead child shows by its missing answer.
+  // If the child is dead, the missing answer shows it.
   ::signal(SIGPIPE, SIG_IGN);
   if (::write(input_.get(), text.data(), text.size()) < 0) return;
 }

@@ -13,13 +13,14 @@ namespace heapattach {
 
 // How to start a child, besides its arguments.
 struct ChildOptions {
-  uid_t uid = 0;               // the user to run as; 0: ours
-  bool capture_stderr = true;  // otherwise it shares ours
+  uid_t uid = 0;               // the user to run as; 0: the test's own
+  bool capture_stderr = true;  // false: the child shares the test's standard error
 };
 
-// A program that we started, in a process group of its own, with its standard streams connected to
-// us. It is killed with its whole group and reaped on destruction; it also dies with us. Create it
-// on a thread that outlives it, because the kernel ends it with that thread (PR_SET_PDEATHSIG).
+// A program that the test has started, in a process group of its own, with its standard streams
+// connected to the test. The destructor kills it with its whole group, and reaps it. It also dies
+// with the test. Create it on a thread that outlives it, because the kernel ends it with that
+// thread (PR_SET_PDEATHSIG).
 class ChildProcess {
  public:
   // Throws std::runtime_error if the program cannot be started.
@@ -31,7 +32,7 @@ class ChildProcess {
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
   void send_line(const std::string& line);
-  // The next line of its standard output, without the line break; none at the end or after
+  // The next line of the child's standard output, without the line break; none at the end or after
   // `timeout`.
   std::optional<std::string> read_line(std::chrono::milliseconds timeout);
   // Everything else from either stream, until the end or `timeout`.
@@ -39,17 +40,17 @@ class ChildProcess {
   std::string read_errors(std::chrono::milliseconds timeout);
 
   void signal(int number) const;
-  // Reaps it and returns its wait status; none if it still runs after `timeout`.
+  // Reaps the child and returns its wait status; none if it still runs after `timeout`.
   std::optional<int> wait_end(std::chrono::milliseconds timeout);
   [[nodiscard]] bool is_running() { return !wait_end(std::chrono::milliseconds(0)).has_value(); }
 
  private:
   pid_t pid_ = -1;
-  std::optional<int> status_;  // once reaped
-  Fd input_;                   // its standard input
+  std::optional<int> status_;  // set once the child has been reaped
+  Fd input_;                   // the child's standard input
   Fd output_;
   Fd errors_;
-  std::string pending_;  // read from output_, not yet returned
+  std::string pending_;  // read from output_, but not returned yet
 };
 
 }  // namespace heapattach

@@ -21,7 +21,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// How many times it died: at each step of a clone made with that thread.
+// Kills the tool at each step of a clone that is made with a thread in this state. Returns how
+// often it died.
 int die_at_each_step(DeathSweep& sweep, const std::string& state) {
   for (int step = 1;; ++step) {
     LiveTarget& target = sweep.fresh();

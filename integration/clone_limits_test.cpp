@@ -1,4 +1,4 @@
-// HAZARDS B5, D3 to D5: a clone under limits, and of targets with uncopied memory.
+// HAZARDS B5, D3 to D5: clones under limits, and clones of targets with memory that is not copied.
 
 #include <csignal>
 #include <cstdlib>
@@ -121,9 +121,9 @@ TEST_CASE("if no thread can be copied, the reason is reported") {
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-// If the choice were left to the kernel: while the clone that it has chosen is dying, its next
-// check would see neither that clone nor the freed memory, and might choose the target: 3 of 12
-// runs on a busy machine.
+// The kernel must not be left to choose a victim. While the clone that it has chosen is dying, its
+// next check would see neither that clone nor the freed memory, and might choose the target: it did
+// in 3 of 12 runs on a busy machine.
 TEST_CASE("a target that rewrites its heap in a narrow memory group survives its clones") {
   constexpr std::int64_t kMegabytes = 64;
   const ControlGroup group(kMemory, kLimit);
@@ -139,14 +139,14 @@ TEST_CASE("a target that rewrites its heap in a narrow memory group survives its
   target.ask("fill");
   for (int i = 0; i < clones; ++i) {
     const auto report = clone_once(target.pid(), {}, [&](const Clone& clone) -> Result<void> {
-      // Each page is written to meanwhile, so there are two copies of it, without room for them.
+      // The target writes to each page meanwhile. There is no room for the two copies of each.
       const Answer before = target.ask();
       CHECK(eventually(10s, [&] { return target.ask().at("passes") > before.at("passes") + 1; }));
       CHECK(!clone.is_whole());
       given_up += clone.given_up() ? 1 : 0;
       return {};
     });
-    // On a busy machine it may be over before we have taken hold of it.
+    // On a busy machine, the clone may be dead before the tool has taken hold of it.
     const bool is_given_up =
         !report && report.error().message().find("given up") != std::string::npos;
     REQUIRE_MESSAGE((report || is_given_up), why(report));
@@ -209,7 +209,7 @@ TEST_CASE("a clone is given up before its memory group is full, and the group is
   const auto report = clone_once(target.pid(), {}, [&](const Clone& clone) -> Result<void> {
     CHECK(clone.is_whole());
     CHECK(!clone.given_up());
-    // Less than the reserve, and more than is in use.
+    // The limit is less than the reserve, but more than is in use.
     REQUIRE(group.write(kLimit, "6M"));
     CHECK(eventually(10s, [&] { return clone.given_up().has_value(); }));
     CHECK(clone.given_up().value_or("").find("heapattach-test") != std::string::npos);

@@ -31,7 +31,7 @@ struct Lines {
   std::size_t count = 0;
 };
 
-// The records that are the same each time for a stopped target.
+// The records of a snapshot that are always the same for a stopped target.
 Lines lines_of(const std::string& output) {
   Lines lines;
   std::istringstream text(output);
@@ -93,7 +93,7 @@ TEST_CASE("a count of a clone equals that of a freeze, also without memory for a
   CHECK_MESSAGE(cloned.status == 0, cloned.errors);
   CHECK(frozen.output.find("\"objects\":2000000") != std::string::npos);
   CHECK(frozen.output == cloned.output);
-  // A copy takes 64 MB, for which there must be twice as much.
+  // A copy takes 64 MB, and is only made if twice as much is available.
   const LimitedGroup group(std::uint64_t{96} << 20);
   if (group.exists()) {
     std::vector<std::string> words{tool_path()};
@@ -117,7 +117,7 @@ TEST_CASE("a clone that dies while it is read gives no count, unless it was read
   for (int i = 0; i < rounds(5, 100); ++i) {
     std::atomic<bool> is_over = false;
     std::jthread killer([&] {
-      // The first one dies before it can have been read.
+      // The first clone is killed before it can have been read.
       const auto delay = static_cast<useconds_t>(i == 0 ? 0 : std::rand() % 150'000);
       while (!is_over && children_of(target.pid()).empty()) std::this_thread::yield();
       ::usleep(delay);

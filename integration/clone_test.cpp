@@ -46,7 +46,7 @@ TEST_CASE("a pipeline loses, doubles and interrupts nothing under clones, which 
   const int clones = rounds(300, 10'000);
   std::vector<double> pauses;
   CloneOptions options;
-  // However busy the machine is.
+  // Enough even on a busy machine.
   options.freeze.budget = options.freeze.thread_deadline = 30s;
   for (int i = 0; i < clones; ++i) {
     const auto report = clone_once(target.pid(), options);
@@ -148,7 +148,7 @@ TEST_CASE("20,000 queued signals arrive exactly once, with clones between them")
   CHECK(answer.at("doubled") == 0);
   CHECK(answer.at("strange") == 0);
   CHECK(answer.at("damaged") == 0);
-  CHECK(children_of(target.pid()).size() <= 1);  // its own sender, until it is waited for
+  CHECK(children_of(target.pid()).size() <= 1);  // the target's own sender, until it is reaped
   CHECK(harm_done_to(target.pid()) == "");
 }
 
@@ -211,7 +211,7 @@ TEST_CASE(
     CloneOptions options;
     options.borrow = tid;
     const auto report = clone_once(target.pid(), options);
-    // No thread is borrowed from where a collector would keep it stopped.
+    // A thread that the collector keeps stopped is not borrowed.
     if (!report) CHECK_MESSAGE(report.error().kind == ErrorKind::Impossible, why(report));
     if (!report) ++refused;
   }

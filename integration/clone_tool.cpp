@@ -1,9 +1,9 @@
 // The clone as a separate process, for the tests that kill it:
 //   clone_tool PID [ROUNDS [DIE_AT [TID]]]
-// makes clones of PID and reads some of each, that many times (0: for ever). With DIE_AT it kills
-// itself before the step of that number (1, 2, …) of the first round: each use of RemoteControl is
-// a step, and so is each stage of a clone's life. TID is the thread to borrow. It prints "began",
-// then a line for each clone or the error, and at the end "steps=N".
+// makes ROUNDS clones of PID (0: clones for ever) and reads some memory of each. With DIE_AT, it
+// kills itself before that step (1, 2, …) of the first round. Each use of RemoteControl is a step,
+// and so is each stage of a clone's life. TID is the thread to borrow. It prints "began", a line
+// for each clone or the error, and at the end "steps=N".
 
 #include <csignal>
 #include <cstdio>
@@ -21,7 +21,7 @@ namespace heapattach {
 
 namespace {
 
-// Counts the operations on the target, and kills us at the chosen step.
+// Counts the operations on the target, and kills its own process at the chosen step.
 class Dying final : public RemoteControl {
  public:
   Dying(RemoteControl& real, long die_at) : real_(real), die_at_(die_at) {}
@@ -85,7 +85,7 @@ class Dying final : public RemoteControl {
   long steps_ = 0;
 };
 
-// The first bytes of each readable mapping, to prove that the clone holds them.
+// Reads the first bytes of each readable mapping, which proves that the clone has them.
 Result<std::size_t> read_some_of(const Clone& clone) {
   const MemoryMap map = HA_TRY(clone.process().maps());
   const LiveMemory memory(clone.process(), HA_TRY(LiveMemory::open_mem(clone.process())),
@@ -99,7 +99,7 @@ Result<std::size_t> read_some_of(const Clone& clone) {
 
 Result<void> clone_once(const Process& target, pid_t borrow, Dying& control) {
   CloneOptions options;
-  // However busy the machine is.
+  // Enough even on a busy machine.
   options.freeze.budget = options.freeze.thread_deadline = std::chrono::seconds(30);
   if (borrow != 0) options.borrow = borrow;
   Clone clone = HA_TRY(Clone::make(target, options, control));

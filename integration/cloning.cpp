@@ -23,8 +23,8 @@ std::string text_of_file(const std::string& path) {
   return text.str();
 }
 
-// The part of an arena of glibc's malloc that no allocation has needed yet: it becomes smaller, or
-// appears with a new arena.
+// Whether the mapping is the part of a malloc arena that no allocation has needed yet. That part
+// becomes smaller, or appears with a new arena.
 bool is_reserved_by_malloc(const Mapping& mapping) {
   constexpr std::uint64_t kArenaBytes = std::uint64_t{64} << 20U;
   const bool is_closed = !mapping.readable && !mapping.writable && !mapping.executable;

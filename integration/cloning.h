@@ -11,13 +11,13 @@
 
 namespace heapattach {
 
-// Makes one clone of the process, runs `work` on it, and ends it, as each run of the tool does.
+// Makes a clone of the process, runs `work` on it, and ends it, as each run of heapattach does.
 Result<FreezeReport> clone_once(pid_t pid,
                                 const CloneOptions& options = {},
                                 const std::function<Result<void>(const Clone&)>& work = nullptr);
 
-// The traces that a clone could leave in a process, as text to be compared: its mappings, open
-// files, children, signal dispositions, the code in memory. Not the values of its data.
+// Everything that a clone could leave in a process, in a form that can be compared: mappings, open
+// files, children, signal dispositions, and the code in memory, but not the values of data.
 struct Traces {
   std::string mappings;  // without the heap, the stacks and other growing parts
   std::vector<std::string> files;
@@ -30,7 +30,7 @@ struct Traces {
 };
 Traces traces_of(pid_t pid);
 
-// The differences between two, in words; empty if there are none.
+// Describes the differences between two traces; empty if there are none.
 std::string difference(const Traces& before, const Traces& after);
 
 // Blocked, ignored and caught signals of each thread, as text to be compared.

@@ -17,7 +17,7 @@ struct Listed {
 };
 using Dump = std::map<std::uint64_t, Listed>;
 
-// Anything but such a dump fails the running test.
+// Reads a dump. Fails the running test if the text is not one.
 Dump read_dump(const std::string& text, bool is_full);
 
 // Checks that each edge points into a listed object.

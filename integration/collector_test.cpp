@@ -26,7 +26,8 @@ bool has_collector() {
   return false;
 }
 
-// Whether the collector stops its mutators now: they wait in rt_sigsuspend (130) for its signal.
+// Whether the collector has stopped the program's threads: they wait in rt_sigsuspend (130) for its
+// signal.
 bool is_collecting(pid_t pid) {
   for (const pid_t tid : threads_of(pid)) {
     std::ifstream file(fmt::format("/proc/{}/task/{}/syscall", pid, tid));
@@ -36,7 +37,7 @@ bool is_collecting(pid_t pid) {
   return false;
 }
 
-// It collects and allocates, and none of its lists is damaged.
+// Checks that the target still collects and allocates, and that none of its lists is damaged.
 void check_collects(LiveTarget& target) {
   const Answer before = target.ask();
   CHECK(eventually(10s, [&] {

@@ -1,4 +1,4 @@
-// The command line against a live process: subcommands, standard input, and what a typo gets.
+// The command line with a live process: subcommands, standard input, and the answers to typos.
 
 #include <string>
 

@@ -1,6 +1,6 @@
-// Programs whose files are not where they seem to be: in a root of their own, deleted, replaced by
-// another build, by a link out of the root, by a pipe. Names are right, or the report has the
-// reason why there are none; nothing waits for a pipe.
+// Programs whose files are not where they seem to be: they are in a root of their own, were
+// deleted, or were replaced by another build, a link out of the root, or a pipe. Names are right,
+// or the report says why there are none. Nothing waits for a pipe.
 
 #include <algorithm>
 #include <chrono>
@@ -28,7 +28,7 @@ namespace {
 constexpr const char* kProgram = "typed_c_gcc5";
 constexpr uid_t kNobody = 65534;
 
-// A root of its own with the program as /app/service, and its libraries next to it.
+// Makes a root with the program as /app/service, and its libraries next to it.
 constexpr const char* kEnter =
     "mount -t tmpfs none \"$0\" && cd \"$0\" && mkdir -p usr proc old app real && "
     "mount --rbind /usr usr && ln -s usr/lib lib && ln -s usr/lib64 lib64 && cp \"$1\"/* app && "
@@ -52,7 +52,7 @@ void copy(std::string from, const std::string& to) {
   ::chmod(to.c_str(), 0755);
 }
 
-// Makes the same file look like another build.
+// Makes a file look like another build of itself.
 void change_build_id(const std::string& file) {
   const std::string note("\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0", 16);
   const std::string bytes = read_text(file);
@@ -63,7 +63,7 @@ void change_build_id(const std::string& file) {
   patched.put(static_cast<char>(bytes[at + note.size()] ^ 1));
 }
 
-// The program and its libraries in a directory, to be run from there.
+// The program and its libraries, copied to a directory and run from there.
 struct Installed {
   Installed() {
     files::create_directory(app);
@@ -98,7 +98,7 @@ struct Boxed {
     arguments.push_back(fmt::format("{}", pid));
     return run_tool(arguments, who);
   }
-  // Runs a hostile script inside.
+  // Runs a hostile script in the container.
   void change(const std::string& script) const {
     const ToolRun run = run_in_shell("cd \"$1\" && " + script, {app}, who);
     REQUIRE_MESSAGE(run.status == 0, run.errors);
@@ -145,7 +145,7 @@ TEST_CASE("a library's path in a container is never followed out of its root") {
   boxed.change("cp libc.so.6 ../real && rm libc.so.6 && ln -s /real/libc.so.6 libc.so.6");
   const ToolRun linked = boxed.look({"--stacks"});
   CHECK_MESSAGE(has_all_names(linked), linked.output, linked.errors);
-  // The link leads to our own C library, not to the program's.
+  // The link leads out of the container, to a file that is not the program's C library.
   boxed.change("ln -sf ../../../../../../proc/1/root/../etc/passwd libc.so.6");
   boxed.change("rm libgc.so.1 && mkfifo libgc.so.1 && rm service && mkfifo service");
   const ToolRun stacks = boxed.look({"--stacks"});
@@ -177,7 +177,7 @@ TEST_CASE("a library of another build than the one in memory is named and not us
   const ToolRun count = boxed.look({"--count"});
   CAPTURE(count.errors);
   CHECK(count.status == 0);
-  CHECK(contains(count.output, "struct node"));  // its link points to the program itself
+  CHECK(contains(count.output, "struct node"));  // /proc/PID/exe is still the program
   CHECK(contains(count.errors, "warning: /app/libc.so.6: no symbols: the file has build id "));
 }
 

@@ -9,10 +9,11 @@
 
 namespace heapattach {
 
-// A control group for one test. It is removed at the end, when its last process must have left it.
+// A control group for one test. The destructor removes it; its last process must have left it then.
 class ControlGroup {
  public:
-  // Below `hierarchy`; there is none if it cannot be made, or would lack the file `needed`.
+  // Makes the group below `hierarchy`. There is no group if that fails, or if the group would lack
+  // the file `needed`.
   ControlGroup(const std::filesystem::path& hierarchy, const std::string& needed);
   ~ControlGroup();
   ControlGroup(const ControlGroup&) = delete;
@@ -36,12 +37,12 @@ class LimitedGroup {
  public:
   explicit LimitedGroup(std::uint64_t bytes);
 
-  // Prints why, if there is none.
+  // If there is no group, prints why.
   [[nodiscard]] bool exists() const;
   [[nodiscard]] const ControlGroup& group() const { return first_.exists() ? first_ : second_; }
   [[nodiscard]] bool limit(std::uint64_t bytes) const;
   [[nodiscard]] bool take(pid_t pid) const;
-  // The command that runs another one in it.
+  // The command that runs `words` in the group.
   [[nodiscard]] std::vector<std::string> command(const std::vector<std::string>& words) const;
 
  private:
@@ -49,7 +50,7 @@ class LimitedGroup {
   ControlGroup second_;
 };
 
-// The command that runs another one in the group.
+// The command that runs `words` in the group.
 std::vector<std::string> command_in(const ControlGroup& group,
                                     const std::vector<std::string>& words);
 

@@ -1,5 +1,5 @@
-// Core files: what gcore or the kernel wrote of a process gives the same reports as the process
-// itself, except for what no core file has, and the reports mention that.
+// Core files of gcore and of the kernel give the same reports as the process itself, except for
+// facts that no core file has; the reports mention these.
 
 #include <csignal>
 #include <filesystem>
@@ -69,7 +69,7 @@ std::string comparable_stacks(std::string stacks) {
   return std::regex_replace(stacks, kEach, "\n{");
 }
 
-// The first line of each that differs.
+// The first line in which the two texts differ.
 std::string difference_of(const std::string& a, const std::string& b) {
   std::istringstream lines_a(a);
   std::istringstream lines_b(b);
@@ -110,7 +110,8 @@ bool end_with_core(LiveTarget& target, const std::string& wanted) {
   return true;
 }
 
-// gcore's core file of it; the process stays as it was. Empty without gcore.
+// Writes a core file of the process with gcore; the process does not change. Empty if there is no
+// gcore.
 std::string write_gcore(pid_t pid, const TemporaryDirectory& directory) {
   const std::string prefix = directory.file("gcore");
   const ToolRun run =
@@ -121,7 +122,7 @@ std::string write_gcore(pid_t pid, const TemporaryDirectory& directory) {
   return fmt::format("{}.{}", prefix, pid);
 }
 
-// Compares the reports of a process and of a core file of it.
+// Compares the reports on a process with those on its core file.
 void check_same(const std::string& snapshot, const std::string& stacks, const std::string& core) {
   const std::string from_core = output_of({core});
   CHECK(from_core.substr(0, from_core.find('\n')).find("\"source\":\"core\"") != std::string::npos);

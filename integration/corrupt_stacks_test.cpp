@@ -1,4 +1,4 @@
-// Stacks that cannot be walked: each ends with a mark, and costs the others nothing.
+// Stacks that cannot be walked end with a mark, and do not affect other stacks.
 
 #include <algorithm>
 #include <map>
@@ -20,7 +20,7 @@ struct Seen {
   std::uint64_t frames = 0;            // including those that are left out
 };
 
-// By the names of the threads.
+// The stacks of all threads, by the threads' names.
 std::map<std::string, Seen> stacks_of(pid_t pid) {
   const ToolRun run =
       run_tool({"--stacks", "-q", "-f", "json", "--max-pause", "60000", std::to_string(pid)});
@@ -51,25 +51,25 @@ TEST_CASE("corrupt stacks end with a mark, and the other threads are still repor
   const auto stacks = stacks_of(target.pid());
   struct Way {
     const char* thread;
-    const char* function;  // that it waits in
+    const char* function;  // in which the thread waits
     const char* end;
     std::uint64_t most_frames;
   };
   const std::vector<Way> ways = {
-      {"circle", "wait_without", "unknown", 4},        // frame pointers that point to themselves
-      {"turns", "wait_without", "unknown", 4},         // or to each other
-      {"guesses", "wait_without", "unknown", 100},     // only return addresses
-      {"no-stack", "wait_without", "unknown", 1},      // a stack pointer into nowhere,
-      {"no-address", "wait_without", "unknown", 1},    // that is not an address at all,
-      {"code-stack", "wait_without", "unknown", 1},    // or into code
-      {"zeroes", "wait_without", "unknown", 1},        //
-      {"no-stack-lie", "wait_again", "unknown", 1},    // the same with tables
-      {"in-place", "wait_in_place", "corrupt", 1},     // tables by which the stack does not end,
-      {"below", "wait_below", "corrupt", 1},           // or goes down
-      {"loop", "wait_in_loop", "unknown", 100},        // an expression without an end,
-      {"nowhere", "wait_nowhere", "unknown", 100},     // that reads invalid memory,
-      {"empty", "wait_empty", "unknown", 100},         // or has no operands
-      {"signalled", "wait_signalled", "corrupt", 16},  // signals that interrupt each other
+      {"circle", "wait_without", "unknown", 4},        // a frame pointer points to itself
+      {"turns", "wait_without", "unknown", 4},         // frame pointers point to each other
+      {"guesses", "wait_without", "unknown", 100},     // there are only return addresses
+      {"no-stack", "wait_without", "unknown", 1},      // the stack pointer is not in mapped memory
+      {"no-address", "wait_without", "unknown", 1},    // the stack pointer is not an address
+      {"code-stack", "wait_without", "unknown", 1},    // the stack pointer is in code
+      {"zeroes", "wait_without", "unknown", 1},        // the stack is full of zeroes
+      {"no-stack-lie", "wait_again", "unknown", 1},    // like "no-stack", but with tables
+      {"in-place", "wait_in_place", "corrupt", 1},     // by the tables, the stack never ends
+      {"below", "wait_below", "corrupt", 1},           // by the tables, the stack goes down
+      {"loop", "wait_in_loop", "unknown", 100},        // a table's expression never ends
+      {"nowhere", "wait_nowhere", "unknown", 100},     // a table's expression reads invalid memory
+      {"empty", "wait_empty", "unknown", 100},         // a table's expression has no operands
+      {"signalled", "wait_signalled", "corrupt", 16},  // signals interrupt each other
   };
   for (const Way& way : ways) {
     CAPTURE(way.thread);
@@ -80,7 +80,7 @@ TEST_CASE("corrupt stacks end with a mark, and the other threads are still repor
     CHECK(found->second.end == way.end);
     CHECK(found->second.frames <= way.most_frames);
   }
-  // A stack full of the same call.
+  // This stack is full of frames of the same call.
   CHECK(stacks.at("again").frames > 10'000);
   CHECK(stacks.at("again").end == "corrupt");
 

@@ -25,7 +25,7 @@ std::uint64_t number_of(std::string_view text) {
   return number;
 }
 
-// The next lines of the service, one for each class.
+// Reads the next lines of the service, one for each class.
 Counts read_counts(LiveTarget& service, std::int64_t classes) {
   Counts counts;
   for (std::int64_t i = 0; i < classes; ++i) {
@@ -68,7 +68,7 @@ Counts count(const LiveTarget& service, std::vector<std::string> options) {
   return rows_of(run.output);
 }
 
-// The differences, a line for each class.
+// The differences, one line for each class.
 std::string difference(const Counts& expected, const Counts& counted) {
   std::string text;
   for (const auto& [name, instances] : expected) {
@@ -168,7 +168,8 @@ TEST_CASE(
   CHECK(harm_done_to(service.pid()) == "");
 }
 
-// A class beside its subclasses, what only closures capture, and numbers at a Pointer(UInt64).
+// The program has a class and its subclasses, objects that only closures capture, and numbers
+// behind a Pointer(UInt64).
 TEST_CASE("each kind of object of a Crystal program is counted as what it is, without a list") {
   if (!is_target_built("kinds_debug")) {
     print_skip("no Crystal compiler");

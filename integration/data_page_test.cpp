@@ -14,8 +14,8 @@ namespace heapattach {
 
 namespace {
 
-// Runs a line of bash in a directory with the page's snapshot; its $1 is the directory of page and
-// script.
+// Runs a line of bash in a directory with the page's snapshot. $1 is the directory of the page and
+// its script.
 ToolRun try_page(const std::string& before, const std::string& tools) {
   const TemporaryDirectory directory;
   const char* const modules = std::getenv("HEAPATTACH_NPM");
@@ -26,7 +26,7 @@ ToolRun try_page(const std::string& before, const std::string& tools) {
       {CONSUMERS "/../data", directory.path(), CONSUMERS, modules == nullptr ? "" : modules});
 }
 
-// Runs the page's queries for an engine of npm, of which there are `queries`, in check.sh --long.
+// Runs the page's queries for an engine from npm, in check.sh --long. There are `queries` of them.
 void check_engine(const std::string& name, const std::string& runner, int queries) {
   if (!is_long_run() || std::getenv("HEAPATTACH_NPM") == nullptr) return;
   const std::string prepare = fmt::format(

@@ -15,10 +15,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// More deaths would have to wait for too many clones.
+// After more deaths, a target would have to wait for too many clones.
 constexpr int kDeathsPerTarget = 8;
 
-// How many live clones are children of the target.
+// The number of live clones among the target's children.
 int living_clones(pid_t pid, std::size_t own_children) {
   int living = 0;
   for (const pid_t child : children_of(pid)) {

@@ -16,7 +16,7 @@ namespace heapattach {
 // Checks that all threads of a "borrowed" target continue unchanged; `when` is part of the message.
 void check_unharmed(LiveTarget& target, const std::string& when);
 
-// Makes a whole clone after a death: the dead tool's leftovers must not matter.
+// Makes a whole clone after a death, to check that the dead tool's leftovers do not matter.
 void check_next_clone(LiveTarget& target, const std::string& when);
 
 // Provides targets for one death of the tool after another. A target that has seen enough deaths is
@@ -27,17 +27,17 @@ class DeathSweep {
 
   LiveTarget& fresh();
   void check_death(const std::string& when);
-  // The next clone clears the dead tool's leftovers out of the code.
+  // Checks that the next clone clears the dead tool's leftovers out of the code.
   void check_next_clone(const std::string& when);
-  // The next tool makes the target reap the dead clones.
+  // Checks that the next tool makes the target reap the dead clones.
   void finish();
 
  private:
   std::string program_;
   std::vector<std::unique_ptr<LiveTarget>> targets_;
   std::string signals_;     // of the last target
-  std::uint64_t code_ = 0;  // … a sum of its code
-  int deaths_ = 0;          // of the tool, with the last target
+  std::uint64_t code_ = 0;  // a checksum of the last target's code
+  int deaths_ = 0;          // how often the tool has died with the last target
 };
 
 }  // namespace heapattach

@@ -1,5 +1,5 @@
-// HAZARDS E1, E10: a program's link to its debug information cannot make us read an unrelated file,
-// or disclose one that the program's user may not read.
+// HAZARDS E1, E10: a program's link to its debug information cannot make heapattach read an
+// unrelated file, or disclose one that the program's user may not read.
 
 #include <filesystem>
 
@@ -29,7 +29,7 @@ struct Link {
   std::string proof;
 };
 
-// Writes a copy of `program` with the link. False if there is no objcopy.
+// Writes a copy of `program` with the link. Returns false if there is no objcopy.
 bool add_link(const std::string& program, const Link& link, const TemporaryDirectory& directory) {
   std::string bytes = link.name;
   bytes.push_back('\0');

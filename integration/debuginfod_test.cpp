@@ -1,5 +1,5 @@
 // Debug files that are not on this machine come from the servers in DEBUGINFOD_URLS. Whatever a
-// server does, the report goes on in time.
+// server does, the report is finished in time.
 
 #include <chrono>
 #include <csignal>
@@ -37,7 +37,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// Variables of the tools that are started while it exists.
+// Sets environment variables for the tools that are started while this object exists.
 class Variables {
  public:
   Variables(std::initializer_list<std::pair<const char*, std::string>> variables) {
@@ -56,7 +56,7 @@ class Variables {
   std::vector<std::string> names_;
 };
 
-// A running program whose debug file is in a directory where only a server finds it.
+// A running program whose debug file is in a directory that only a server searches.
 class Stripped {
  public:
   Stripped() {
@@ -72,7 +72,7 @@ class Stripped {
   [[nodiscard]] pid_t pid() const { return target_->pid(); }
   [[nodiscard]] std::string cache() const { return directory_.file("cache"); }
 
-  // Counts its objects, with these servers and options.
+  // Counts the program's objects, with these servers and options.
   [[nodiscard]] ToolRun count(const std::string& urls,
                               const std::vector<std::string>& options = {}) const {
     const Variables variables{{"DEBUGINFOD_URLS", urls}, {"DEBUGINFOD_CACHE_PATH", cache()}};
@@ -100,7 +100,7 @@ int free_port() {
   return next++;
 }
 
-// Debian's server, for the files in a directory.
+// Debian's own debuginfod server, which serves the files of a directory.
 class Server {
  public:
   explicit Server(const Stripped& of) {
@@ -136,7 +136,7 @@ class Server {
   std::string url_;
 };
 
-// A server that does what debug_server.py is told.
+// A misbehaving server, debug_server.py.
 class BadServer {
  public:
   explicit BadServer(const std::vector<std::string>& how) {
@@ -207,7 +207,7 @@ TEST_CASE("a file that no server has is not a problem, and is asked for once") {
   CHECK_FALSE(contains(run.errors, "no debug file"));
   CHECK(server.requests().size() >= 1);
   static_cast<void>(program.count(server.url()));
-  CHECK(server.requests().empty());  // the cache knows
+  CHECK(server.requests().empty());  // the cache already knows that the file is missing
 }
 
 TEST_CASE("a server that does not answer costs only the time that the user gives it") {

@@ -1,5 +1,5 @@
-// A list as long as a heap, from a file: no report follows it by recursion, and each reaches its
-// end.
+// A file with a list as long as the heap: no report follows the list by recursion, and each reaches
+// its end.
 
 #include <cstdio>
 #include <memory>

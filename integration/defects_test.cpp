@@ -1,5 +1,5 @@
-// Defects that real programs had, as they were in the library that Debian's Crystal has, and the
-// one report that shows each. The same program without the defect shows nothing.
+// Defects of real programs, as they were in the library of Debian's Crystal. One report shows each
+// defect, and shows nothing for the same program without it.
 
 #include <cstdint>
 #include <string>
@@ -88,7 +88,7 @@ TEST_CASE("OpenSSL's peer_certificate that gives no reference back leaks one for
   if (target.greeting().at("crystal") > 106) {
     return print_skip("peer_certificate of this release of Crystal is not known");
   }
-  // A few of the last ones are still referenced from where a stack was.
+  // Old words on a stack still reference a few of the last connections.
   CHECK(leaks_of(target) > kConnections / 2);
 }
 

@@ -1,5 +1,5 @@
-// --diagnose on programs whose state is known, because they make it themselves: incidents, and
-// kinds of health. No healthy one may be called anything else.
+// --diagnose on programs that put themselves into known states, incidents and healthy ones. A
+// healthy program must not be called anything else.
 
 #include <filesystem>
 #include <string>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kRubyProgram = "/usr/bin/ruby";
 
-// Works: healthy, but it may be called busy, if no pause in its work is seen.
+// Works: the program is healthy, but may be called busy if no pause in its work is seen.
 enum class Truth { Healthy, Works, Unusual, Fault };
 
 struct DiagnosedCase {
@@ -29,7 +29,7 @@ struct DiagnosedCase {
   std::vector<std::string> arguments;
   std::string verdict;
   Truth truth = Truth::Healthy;
-  std::string named;  // in the first line: the cause; may be empty
+  std::string named;  // the cause, which the first line must name; may be empty
 };
 
 std::vector<DiagnosedCase> incidents_in_c() {

@@ -1,5 +1,5 @@
 // Threads whose system calls the kernel hands to the program itself (PR_SET_SYSCALL_USER_DISPATCH,
-// as in Wine): a call made by us in such a thread would end the program.
+// as in Wine). A call that heapattach makes in such a thread would end the program.
 
 #include <cerrno>
 #include <string>
@@ -24,8 +24,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The code of the C library, from which the threads may still make system calls. Our stub may be in
-// the padding after it.
+// The code of the C library, from which the threads may still make system calls. heapattach's stub
+// may be in the padding after it.
 Range library_code(pid_t pid) {
   const auto process = Process::open(pid);
   const auto map = process ? process->maps() : Result<MemoryMap>(process.error());
@@ -39,7 +39,8 @@ Range library_code(pid_t pid) {
   return {};
 }
 
-// Has a thread's calls dispatched, as it could do itself. False if the kernel cannot (before 6.4).
+// Makes the kernel dispatch a thread's calls, as the thread itself could. Returns false if the
+// kernel cannot (before 6.4).
 bool dispatch_calls(pid_t tid, Range allowed) {
   constexpr auto kSet = static_cast<__ptrace_request>(0x4210);
   std::uint64_t wanted[] = {1, 0, allowed.start.value, allowed.bytes};  // on, and no selector

@@ -1,5 +1,5 @@
-// A dump of pointers, as perf-tools writes it, as the source of reports: the same objects and types
-// as from the process, except for what such a dump lacks, which the reports mention.
+// Reports on a dump of pointers, as perf-tools writes it, have the same objects and types as
+// reports on the process. The reports mention what such a dump lacks.
 
 #include <chrono>
 #include <string>
@@ -28,7 +28,7 @@ struct Counts {
     REQUIRE(run.status == 0);
     report = parser.parse(run.output);
   }
-  // Objects and bytes of a type.
+  // The objects and bytes of a type.
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> of(std::string_view type) const {
     for (const simdjson::dom::object row : simdjson::dom::array(report["types"])) {
       if (std::string_view(row["type"]) == type) return {row["objects"], row["bytes"]};
@@ -46,7 +46,7 @@ TEST_CASE("a dump of a service gives the same counts, and the reports mention wh
   if (!is_target_built(kLeaking)) return;
   LiveTarget target(kLeaking);
   (void)target.ask("cache=300");
-  // It has answered, but may not have run since to wait for the next question.
+  // The target has answered, but may not have begun to wait for the next question.
   REQUIRE(eventually(30s, [&] { return state_of(target.pid(), target.pid()) == 'S'; }));
   const std::string pid = fmt::format("{}", target.pid());
   const TemporaryDirectory directory;

@@ -51,14 +51,14 @@ void take_in(Tally& tally, const std::string& output) {
   for (std::string line; std::getline(lines, line);) {
     if (const std::size_t at = line.find("took_us="); at != std::string::npos) {
       const double took = std::strtod(line.c_str() + at + 8, nullptr) / 1e3;
-      CHECK_MESSAGE(took < 20'000, line);  // it ends, on a busy machine too
+      CHECK_MESSAGE(took < 20'000, line);  // the freeze ends in time, even on a busy machine
       tally.longest_ms = std::max(tally.longest_ms, took);
     }
     if (line.rfind("frozen", 0) == 0) {
       ++tally.frozen;
     } else if (line.rfind("took_us", 0) != 0 && line != "began") {
       ++tally.errors[without_numbers(line)];
-      // A process that is dead and not yet reaped by us shows as a zombie.
+      // A dead process that the test has not reaped yet is a zombie.
       const bool is_named = line.rfind("Gone", 0) == 0 ||
                             line.find("is a zombie") != std::string::npos ||
                             line.rfind("Interrupted", 0) == 0;
@@ -67,8 +67,8 @@ void take_in(Tally& tally, const std::string& output) {
   }
 }
 
-// The tool freezes the target again and again. It is another process: the kernel counts a tracer's
-// notice of its own child's end as the parent's, so we could not reap the child.
+// The tool freezes the target again and again, in another process. A tracer that is also the parent
+// gets only one notice of its child's end, so the test could not reap the target.
 class Freezing {
  public:
   Freezing(const LiveTarget& target, Tally& tally)
@@ -76,7 +76,7 @@ class Freezing {
     ++tally_.rounds;
     REQUIRE(tool_.read_line(20s).value_or("") == "began");
   }
-  // Once the target is gone the tool has to notice it by itself.
+  // Once the target is gone, the tool must notice that by itself.
   void expect_end() { finish(20s); }
   void stop() {
     tool_.signal(SIGTERM);
@@ -94,8 +94,8 @@ class Freezing {
   ChildProcess tool_;
 };
 
-// Freezes a target again and again until the end that `how` names. It comes late in the first
-// round, so that freezes succeed before it on a busy machine, too.
+// Freezes a target again and again until it ends in the way that `how` names. In the first round,
+// the end comes late, so that some freezes succeed even on a busy machine.
 std::optional<int> freeze_to_the_end(const std::string& how, Tally& tally, bool is_killed = false) {
   const int microseconds = tally.rounds == 0 ? 300'000 : std::rand() % 4000;
   LiveTarget target("ending", {how, std::to_string(microseconds)});
@@ -110,7 +110,7 @@ std::optional<int> freeze_to_the_end(const std::string& how, Tally& tally, bool 
   return status;
 }
 
-// Its threads run, whatever happened to it.
+// Checks that the target's threads run, whatever happened to it.
 void check_beats(LiveTarget& target) {
   const std::int64_t before = target.ask().at("beats");
   CHECK(eventually(20s, [&] { return target.ask().at("beats") > before; }));
@@ -187,7 +187,7 @@ TEST_CASE("a target that executes another program while it is being frozen does 
     LiveTarget target("ending", {"exec", std::to_string(std::rand() % 4000)});
     Freezing freezing(target, tally);
     target.child().send_line("go");
-    // It prints ready once more, as the new program.
+    // The new program prints "ready" once more.
     REQUIRE(target.child().read_line(3s).value_or("") == "ready");
     freezing.stop();
     check_beats(target);
@@ -211,7 +211,7 @@ TEST_CASE("a target that executes another program while its many threads are sei
 TEST_CASE("a target that executes itself again and again reaches its end") {
   LiveTarget target("execer", {std::to_string(rounds(200, 3000))});
   Tally tally;
-  target.child().send_line("report");  // answered by the last of them
+  target.child().send_line("report");  // the last program in the chain answers
   std::optional<std::string> answer;
   while (!answer && target.child().is_running()) {
     Freezing freezing(target, tally);

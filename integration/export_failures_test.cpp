@@ -1,5 +1,5 @@
 // Outputs that cannot be written, and sources that end early, in every format: the exit status
-// shows which it was, and the requested file is either complete or absent.
+// shows which of the two happened, and the requested file is either complete or absent.
 
 #include <string>
 #include <utility>
@@ -17,7 +17,7 @@ namespace heapattach {
 
 namespace {
 
-// A process, and what was saved of it: formats that need bytes are made from a dump of all bytes.
+// A process, a snapshot of it, and a dump of all bytes for the formats that need bytes.
 class Sources {
  public:
   Sources() : target_("still", {"500"}) {
@@ -31,7 +31,7 @@ class Sources {
 
   [[nodiscard]] std::string saved() const { return directory_.file("heap.jsonl"); }
   [[nodiscard]] std::string dumped() const { return directory_.file("heap.gcfull"); }
-  // Each format, with a file to make it from.
+  // Each format, with the file from which it is made.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> formats() const {
     std::vector<std::pair<std::string, std::string>> all;
     for (const char* name : {"jsonl", "heapsnapshot", "pprof", "folded", "svg", "dhat", "ruby"}) {

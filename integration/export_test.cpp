@@ -22,7 +22,7 @@ namespace {
 
 using Rows = std::multimap<std::string, std::pair<std::uint64_t, std::uint64_t>>;
 
-// Lines of objects, bytes, type and further fields, separated by tabs.
+// Reads lines of objects, bytes, type and further fields, separated by tabs.
 Rows rows_of(const std::string& text) {
   Rows rows;
   std::istringstream lines(text);
@@ -41,7 +41,7 @@ Rows rows_of(const std::string& text) {
   return rows;
 }
 
-// The rows that only one of the two has, one per line.
+// The rows that only one of the two tables has, one per line.
 std::string difference(const Rows& found, const Rows& truth) {
   std::string text;
   for (const auto& [more, less, sign] :
@@ -62,8 +62,8 @@ bool is_there(const char* program, const char* package) {
   return false;
 }
 
-// One snapshot of a service with generics and unions in its type names: all exports are made from
-// it, so nothing may differ. Built with debug information, for the names of fields.
+// A service with generics and unions in its type names. All exports are made from one snapshot of
+// it, so nothing may differ. It is built with debug information, for the names of fields.
 constexpr const char* kService = "typed_service_debug";
 
 class Exported {
@@ -94,20 +94,20 @@ class Exported {
     run({"-o", directory_.file(name), saved()});
     return directory_.file(name);
   }
-  // From the process itself, for data that a saved snapshot does not have.
+  // Makes a file from the process itself, for data that a saved snapshot does not have.
   std::string live_file(const std::string& name) {
     run({"-o", directory_.file(name), pid_});
     return directory_.file(name);
   }
-  // The output of a line of bash for the file, which is its $1; other arguments follow.
+  // Runs a line of bash and reads its output. The file is $1; the other arguments follow.
   Rows read(const std::string& script, const std::vector<std::string>& arguments) {
     const ToolRun run = run_in_shell(script, arguments);
     CAPTURE(run.errors);
     CHECK(run.status == 0);
     return rows_of(run.output);
   }
-  // The reader's output must be the truth, unless its release was not tried and prints in another
-  // form.
+  // Checks that the reader's output is the truth. A release of the reader that was not tried may
+  // print in another form.
   void check_read(const Release& reader,
                   const std::string& script,
                   const std::vector<std::string>& arguments) const {
@@ -131,7 +131,7 @@ bool is_missing() {
   return true;
 }
 
-// The retained bytes by --sizes of types with one object.
+// The retained bytes of types with one object, according to --sizes.
 std::map<std::string, std::string> retained_alone(const std::string& tsv) {
   std::map<std::string, std::string> retained;
   std::istringstream lines(tsv);
@@ -152,7 +152,7 @@ std::map<std::string, std::string> retained_alone(const std::string& tsv) {
   return retained;
 }
 
-// The retained bytes from a reader's lines: objects, bytes, type, retained.
+// Compares the retained bytes in a reader's lines (objects, bytes, type, retained) with the truth.
 std::string retained_otherwise(const std::string& lines,
                                const std::map<std::string, std::string>& truth) {
   std::string text;
@@ -229,7 +229,7 @@ TEST_CASE("flamegraph.pl draws all bytes of a folded export") {
   }
   if (is_missing()) return;
   Exported heap;
-  // As it draws them: the figures of the root frame, without the commas.
+  // Takes the figures of the root frame as the program draws them, without the commas.
   const ToolRun run = run_in_shell(
       "perl \"$2\" --countname bytes \"$1\" | tr -d , | grep -o '<title>all ([0-9]* bytes'",
       {heap.file("heap.folded"), reader});
@@ -263,7 +263,7 @@ TEST_CASE("DevTools shows the counts, sizes and paths to the root that heapattac
   CHECK(difference(rows_of(run.output), heap.truth()) == "");
   const auto sizes = retained_alone(Exported::run({"--sizes", "-f", "tsv", heap.saved()}));
   CHECK(retained_otherwise(run.output, sizes) == "");
-  // The stack references the global's object, too, by as many steps.
+  // A stack references the global's object, too, in as many steps.
   CHECK(run.output.find("via\t@inventory\tStore\nvia\t") != std::string::npos);
   CHECK(run.output.find("\t(GC roots)\n") != std::string::npos);
 }
@@ -315,7 +315,7 @@ TEST_CASE("VisualVM's reader of heap dumps counts each type") {
   Exported heap;
   const Rows found = heap.read("java -cp \"$2/*:/usr/share/visualvm/platform/lib/*\" \"$3\" \"$1\"",
                                {heap.live_file("heap.hprof"), jars, CONSUMERS "/Hprof.java"});
-  std::map<std::string, std::uint64_t> objects;  // it has one name for several formats
+  std::map<std::string, std::uint64_t> objects;  // a name may have several rows
   for (const auto& [type, counts] : heap.truth()) objects[type] += counts.first;
   for (const auto& [type, counts] : found) objects[type] -= counts.first;
   for (const auto& left : objects) {

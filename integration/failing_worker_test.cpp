@@ -1,6 +1,5 @@
-// Work of several threads that wait for each other: if any of them runs out of memory, the others
-// end too, with an error, and the target does not notice. Only in builds with
-// HEAPATTACH_FAULT_POINTS.
+// If one of several threads that wait for each other runs out of memory, the others end, too, with
+// an error, and the target does not notice. Only in builds with HEAPATTACH_FAULT_POINTS.
 
 #include <cerrno>
 
@@ -50,7 +49,7 @@ TEST_CASE("whichever worker fails to start, the others do its work") {
   LiveTarget target("still", {"20000"});
   const ToolRun whole = run_tool({"--count", std::to_string(target.pid())});
   REQUIRE(whole.status == 0);
-  // The first is the tracing thread, without which there is no result.
+  // Worker 1 is the tracing thread, without which there is no result.
   for (const int hit : {2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15}) {
     CAPTURE(hit);
     const ToolRun run = count_with_fault(target, FaultPoint::StartThread, hit);

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// In the environment of programs that are started meanwhile.
+// Puts the choice of a fault into the environment of programs that are started while this exists.
 class ChosenFault {
  public:
   explicit ChosenFault(const std::string& choice) {
@@ -36,7 +36,7 @@ struct Outcome {
   int refused = 0;
 };
 
-// One run of the tool, twice over the target, with the fault; it must end by itself, and in time.
+// Runs the tool with the fault; it freezes the target twice. It must end by itself, and in time.
 void run_with_fault(LiveTarget& target, const std::string& choice, Outcome& outcome) {
   const ChosenFault fault(choice);
   ChildProcess tool({FREEZE_TOOL, std::to_string(target.pid()), "2"});
@@ -72,7 +72,7 @@ TEST_CASE("whichever system call fails, the target is unharmed and the tool ends
   int runs = 0;
   for (std::size_t point = 1; point <= kFaultPoints; ++point) {
     for (const int failure : {EIO, EPERM, ESRCH, ENOMEM, EINTR}) {
-      // EINTR for ever would be a call that never succeeds; once is what a kernel does.
+      // A kernel returns EINTR once. If it always did, the call would never succeed.
       for (const int hit : {0, 1, 2, 5, 11}) {
         if (failure == EINTR && hit == 0) continue;
         run_with_fault(target, fmt::format("{}:{}:{}", point, failure, hit), outcome);

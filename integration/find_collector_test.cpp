@@ -18,7 +18,7 @@ namespace heapattach {
 
 namespace {
 
-// A target as symbols/ sees it. It waits for questions meanwhile, so its heap does not change.
+// A target as symbols/ sees it. The target waits for questions, so its heap does not change.
 struct Seen {
   explicit Seen(pid_t pid, const SymbolSearch& search = {})
       : process(Process::open(pid).value()),

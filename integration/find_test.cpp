@@ -1,5 +1,5 @@
-// Objects by what their fields hold, in a live service and in its snapshot: exactly those that the
-// service made with such a field, at addresses that other reports take.
+// Finds objects by the contents of their fields, in a live service and in its snapshot: exactly
+// those that the service made with such a field. Other reports accept their addresses.
 
 #include <string>
 #include <vector>

@@ -27,7 +27,7 @@ bool is_there(const char* program, const char* package) {
   return false;
 }
 
-// In epoll_wait, like a program whose fibers all wait.
+// Whether the program is in epoll_wait, as one whose fibers all wait.
 bool is_waiting(pid_t pid) {
   return read_text(fmt::format("/proc/{}/syscall", pid))
       .starts_with(fmt::format("{} ", SYS_epoll_wait));
@@ -40,8 +40,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// A release of gdb or of eu-stack that was not tried may write frames in a notation that frames.py
-// does not know. Both write most frames as they always did.
+// Whether frames differ only because gdb or eu-stack has a notation that frames.py does not know. A
+// release that was not tried may have one, but writes most frames as other releases do.
 bool is_other_notation(const ToolRun& run) {
   static const std::vector<Release> peers{
       release_of("gdb", {"gdb", "--version"}, {"13.1"}),
@@ -55,7 +55,7 @@ bool is_other_notation(const ToolRun& run) {
   return false;
 }
 
-// For the builds whose first words these are.
+// Compares the frames of the builds that begin with these words.
 void compare_builds(const std::string& words) {
   if (!is_there("gdb", "gdb") || !is_there("eu-stack", "elfutils")) return;
   const auto builds = lines_of(
@@ -87,7 +87,7 @@ void compare_builds(const std::string& words) {
 
 TEST_CASE("a C program's frames are those of gdb and eu-stack, however it was built") {
   compare_builds("c gcc ");
-  if (is_long_run()) compare_builds("c clang ");  // the short list has none
+  if (is_long_run()) compare_builds("c clang ");  // the short form has no builds with clang
 }
 
 TEST_CASE("a C++ program's frames are those of gdb and eu-stack, however it was built") {
@@ -98,7 +98,7 @@ TEST_CASE("if a C library has no tables, the program's own functions are still f
   compare_builds("c musl-gcc ");
 }
 
-// It wakes up every few seconds, so it is stopped as a user would stop it.
+// The program wakes up every few seconds, so it is stopped as a user would stop it.
 TEST_CASE("the frames of a Crystal program are those of gdb and eu-stack") {
   if (!is_there("gdb", "gdb") || !is_there("eu-stack", "elfutils")) return;
   struct Program {

@@ -3,9 +3,9 @@
 // ever), and holds it each time. It prints "began" before the first freeze, then for each freeze
 // "frozen" or the error, and how long it took. It exits with 1 if there was an error.
 //
-// "freeze_tool PID read ADDRESS beside|on MS" reads there while it holds the target, on another
-// thread than the tracing one or on it, which nothing that may have to wait should do. Its guardian
-// ends it after MS; then it prints why, and "late".
+// "freeze_tool PID read ADDRESS beside|on MS" reads at ADDRESS while it holds the target, on a
+// thread beside the tracing thread, or on the tracing thread, which should never do anything that
+// may have to wait. Its guardian ends it after MS; then it prints why, and "late".
 
 #include <array>
 #include <cerrno>

@@ -1,4 +1,4 @@
-// --suspects --trace: what grows, and which code adds to it.
+// --suspects --trace shows what grows, and which code adds to it.
 
 #include <functional>
 #include <string>
@@ -35,7 +35,7 @@ simdjson::dom::element growth_in(simdjson::dom::parser& parser, const ToolRun& r
   return growth;
 }
 
-// The sums over all that grows of the samples that were taken in the function itself.
+// The samples that were taken in one function, summed up over everything that grows.
 struct Added {
   std::uint64_t samples = 0;
   std::uint64_t objects = 0;
@@ -80,7 +80,7 @@ void check_additions(const std::string& program) {
   CHECK(sessions.bytes >= truth * 216);
   CHECK(names.samples == truth);
   CHECK(names.bytes == truth * 64);
-  // The ring has as many requests as before, though most of them are new.
+  // The ring of requests has as many as before, although most of them are new.
   CHECK(added_by(growth, "make_request").samples == 0);
   CHECK(added_by(growth, "fill_ballast").samples == 0);
 }

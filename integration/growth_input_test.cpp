@@ -1,5 +1,5 @@
-// Bad inputs for --diff: cut off, out of order, from other programs, in the wrong order. Each gives
-// a right answer or is named in a message; nothing crashes or hangs.
+// Bad inputs for --diff: files that are cut off, unsorted, from other programs, or in the wrong
+// order. Each gives a right answer or is named in a message; nothing crashes or hangs.
 
 #include <string>
 

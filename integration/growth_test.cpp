@@ -1,5 +1,5 @@
-// A service whose memory only grows: the difference of two snapshots must name the culprit; three
-// snapshots must not count what came and went.
+// A service whose memory only grows. The difference of two snapshots must name the culprit; three
+// snapshots must not count objects that came and went.
 
 #include <string>
 #include <string_view>
@@ -18,10 +18,10 @@ namespace {
 
 constexpr const char* kLeaking = "leaking_debug";
 constexpr int kLeaked = 300;
-// Objects that a register or a word on a stack still references.
+// So many objects may still be referenced by registers or words on stacks.
 constexpr std::int64_t kLeftOver = 20;
 
-// The number under `key` in the row of a type, 0 if it has none.
+// The number under `key` in the row of a type; 0 if there is none.
 std::int64_t number_of(const std::string& json, std::string_view type, std::string_view key) {
   simdjson::dom::parser parser;
   const simdjson::dom::object report = parser.parse(json);
@@ -31,7 +31,7 @@ std::int64_t number_of(const std::string& json, std::string_view type, std::stri
   return 0;
 }
 
-// Whether the first answer to "what leaks" is held by that root, and that comes after it.
+// Whether the path to the first leak begins at the root `root` and continues with `then`.
 bool is_held_through(const std::string& json, std::string_view root, std::string_view then) {
   simdjson::dom::parser parser;
   const simdjson::dom::object report = parser.parse(json);
@@ -52,7 +52,7 @@ std::string leak(LiveTarget& target, std::string_view how, int count = kLeaked) 
   return fmt::format("{}={}", how, count);
 }
 
-// The growth while `how` was requested, as JSON.
+// The growth, as JSON, while the target does what `how` asks for.
 std::string growth_of(LiveTarget& target, std::string_view how) {
   const TemporaryDirectory directory;
   const std::string before = directory.file("before.jsonl");
@@ -134,7 +134,7 @@ TEST_CASE(
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-// Unit tests show the watch of a growing process, where no round can come too early.
+// A growing process is watched in unit tests, where no round can come too early.
 TEST_CASE("a watch on a service at rest names nothing") {
   if (!is_target_built(kLeaking)) return;
   const LiveTarget target(kLeaking);

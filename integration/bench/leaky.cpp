@@ -1,7 +1,7 @@
-// leaky OBJECTS: makes that many small objects with malloc, in lists of which every hundredth is
-// forgotten. Linked with LeakSanitizer (-fsanitize=leak -DWITH_LSAN), it prints how many
-// milliseconds that takes to find the leaks; otherwise it prints "ready leaked=N" and waits for the
-// end of its standard input.
+// leaky OBJECTS: makes that many small objects with malloc, in lists, and forgets every hundredth
+// list. Linked with LeakSanitizer (-fsanitize=leak -DWITH_LSAN), it prints how many milliseconds
+// LeakSanitizer takes to find the leaks. Otherwise it prints "ready leaked=N" and waits for the end
+// of its standard input.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
