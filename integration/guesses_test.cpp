@@ -1,4 +1,4 @@
-// Objects of which only the size is known: a guess at their struct is shown, never as their type.
+// If only the size of objects is known, a guess at their struct is shown, but never as their type.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ TEST_CASE("only a struct whose size no other has, and whose pointers fit, is gue
   CHECK_FALSE(row_of(counts, "(200 bytes)").empty());
   CHECK_FALSE(has_guess(row_of(counts, "(200 bytes)")));  // two structs have that size
   CHECK_FALSE(row_of(counts, "(504 bytes)").empty());
-  CHECK_FALSE(has_guess(row_of(counts, "(504 bytes)")));  // they are texts
+  CHECK_FALSE(has_guess(row_of(counts, "(504 bytes)")));  // these objects are texts
   const std::string table = run_tool({"count", pid}).output;
   INFO(table);
   CHECK(table.find("guess  type\n") < table.find('\n'));

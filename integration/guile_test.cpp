@@ -59,7 +59,7 @@ void check_guile(const std::string& program) {
                      {"flonum", 1},
                      {"bignum", 1}});
   maker.make(2345);
-  // Small numbers are in the words of records, and are not read.
+  // Small numbers are stored in the words of records, and are not read.
   const ToolRun found =
       run_tool({"find", "<session>[id > 3]", "--values", fmt::format("{}", maker.pid())});
   CAPTURE(found.errors);

@@ -43,7 +43,7 @@ std::vector<pid_t> threads_of(pid_t pid) {
 
 char state_of(pid_t pid, pid_t tid) {
   const std::string stat = text_of(task_directory(pid) + "/" + std::to_string(tid) + "/stat");
-  const std::size_t name_end = stat.rfind(") ");  // the name itself may hold anything
+  const std::size_t name_end = stat.rfind(") ");  // the name may contain any characters
   return name_end == std::string::npos || name_end + 2 >= stat.size() ? '?' : stat[name_end + 2];
 }
 

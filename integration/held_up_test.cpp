@@ -20,8 +20,8 @@ int threads_without_registers(const FreezeReport& report) {
   return count;
 }
 
-// Freezes a control group until its own end, which must come before the target's: what the older
-// freezer holds cannot even be killed.
+// Freezes a control group for as long as it exists. It must end before the target does, because a
+// process that the older freezer holds cannot even be killed.
 class Freezer {
  public:
   Freezer(const ControlGroup& group, const char* file, const char* hold, const char* release)
@@ -38,7 +38,8 @@ class Freezer {
   const char* release_;
 };
 
-// Freezes a target that a control group holds already; either way it must end soon.
+// Freezes a target that a control group already holds. Whatever the outcome, the freeze must end
+// soon.
 void try_to_freeze(pid_t pid, const char* what) {
   const auto start = std::chrono::steady_clock::now();
   const auto report = freeze_once(pid);

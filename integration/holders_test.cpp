@@ -1,5 +1,5 @@
-// A Crystal program prints for twenty objects what references each: a constant, a class variable, a
-// closure, a variable of a fiber. --why names that first, whatever calls have left on stacks.
+// A Crystal program prints what references each of twenty objects: a constant, a class variable, a
+// closure, a variable of a fiber. --why must name that first, whatever calls have left on stacks.
 
 #include <chrono>
 #include <sstream>
@@ -104,7 +104,7 @@ TEST_CASE("the collector's own variables hold nothing, in a program without symb
     CAPTURE(run.errors);
     CAPTURE(run.output);
     REQUIRE(run.status == 0);
-    // All forty, and the array itself.
+    // All forty objects have one path, which leads through the array.
     CHECK(contains(run.output, R"("paths":[{"objects":40,)"));
     CHECK(contains(run.output, fmt::format(R"("address":"{:#x}")", target.greeting().at("kept"))));
     CHECK(contains(run.output, R"("other_paths":0)"));

@@ -1,5 +1,5 @@
-// HAZARDS E1, E10: types are read in a worker without rights, from files that belong to the target
-// and are below its root, or not at all; the rest of the report stays right.
+// HAZARDS E1, E10: types are read by a worker without rights, and only from files that belong to
+// the target and are below its root. The rest of the report stays right.
 
 #include <filesystem>
 #include <optional>
@@ -35,7 +35,7 @@ bool says(const ToolRun& run, const std::string& text) {
   return run.errors.find(text) != std::string::npos;
 }
 
-// A stripped program whose debug file is where the test puts it.
+// A stripped program whose debug file is at the path that the test chooses.
 struct MovedProgram {
   explicit MovedProgram(const std::string& path) {
     files::copy_file(target_path(kStripped), path);
@@ -109,8 +109,7 @@ TEST_CASE("a link in the target's root does not lead out of it") {
       "\"$2/usr/lib\"",
       {std::to_string(program.child->pid()), root});
   REQUIRE_MESSAGE(copied.status == 0, copied.errors);
-  // The destination of /usr/lib/debug, which in the target's root is another directory than in
-  // ours.
+  // The destination of /usr/lib/debug, which is a different directory in the target's root.
   const std::string place = directory.file("planted");
   const auto plant = [&](const std::string& below) {
     const files::path to = below + directory.path();

@@ -1,5 +1,5 @@
-// Reports for a browser, used in a real one as a reader would: consumers/html.mjs is the reader,
-// and consumers/pictures.mjs looks at what it would see.
+// Reports for a browser, used in a real browser: consumers/html.mjs acts as a reader would, and
+// consumers/pictures.mjs looks at the pictures that a reader would see.
 
 #include <chrono>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// --call --in-place: a function runs in the service itself, and its thread is restored; if that is
-// impossible, the call is refused.
+// --call --in-place: a function runs in the service itself, and the thread that runs it is
+// restored. If that is impossible, the call is refused.
 
 #include <csignal>
 #include <string>
@@ -65,7 +65,7 @@ TEST_CASE("the other threads are stopped during a call in place, or keep running
   LiveTarget target("borrowed");
   const ToolRun held = call(target, "beats_within(30)", {"--in-place=hold"});
   CHECK_MESSAGE(held.output == "0\n", held.errors);
-  // However busy the machine is, it runs some time.
+  // Even on a busy machine, the thread runs at some time.
   CHECK(eventually(60s, [&] {
     const ToolRun run = call(target, "beats_within(200)", {"--in-place=run"});
     CHECK_MESSAGE(run.status == 0, run.errors);

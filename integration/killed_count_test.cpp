@@ -1,5 +1,5 @@
-// HAZARDS B2 and B3 for the tool itself: ended at any moment of a count, before, in and after the
-// freeze, by any signal, it leaves a target that continues.
+// HAZARDS B2 and B3 for the tool itself: any signal may end it at any moment of a count, before, in
+// and after the freeze, and the target continues.
 
 #include <algorithm>
 #include <csignal>
@@ -33,7 +33,7 @@ int microseconds_of_a_count(const LiveTarget& target) {
   ChildProcess tool(count_of(target));
   const auto status = tool.wait_end(60s);
   REQUIRE(status.has_value());
-  // 7: a collection was running, as nearly always in this target.
+  // Status 7: a collection was running, as nearly always in this target.
   const bool is_done =
       WIFEXITED(*status) && (WEXITSTATUS(*status) == 0 || WEXITSTATUS(*status) == 7);
   CHECK_MESSAGE(is_done, "status ", *status, ": ", tool.read_errors(1s));
@@ -41,9 +41,9 @@ int microseconds_of_a_count(const LiveTarget& target) {
 }
 
 bool is_expected_end(int number, int status) {
-  // Before its handlers were installed, or SIGHUP.
+  // The signal came before the tool had installed its handlers, or is SIGHUP.
   if (WIFSIGNALED(status)) return WTERMSIG(status) == number;
-  // It may have been done just before; else interrupted.
+  // The tool may have finished just before the signal; otherwise it was interrupted.
   const int code = WEXITSTATUS(status);
   return code == 0 || code == 7 || code == 128 + number;
 }

@@ -39,7 +39,7 @@ void kill_once(LiveTarget& target, int number, Fate& fate) {
   fate.release_ms = std::max(fate.release_ms, took.count());
 }
 
-// Returns in how many rounds it held the target.
+// Returns the number of rounds in which the tool held the target when it was killed.
 int kill_often(LiveTarget& target, int number, int times) {
   Fate fate;
   for (int round = 0; round < times; ++round) kill_once(target, number, fate);

@@ -1,5 +1,5 @@
-// `kubectl heapattach`: what the plugin asks of kubectl, and that a report on a process in a pod
-// comes back. containers/kubectl stands in for kubectl: its containers are namespaces.
+// `kubectl heapattach`: checks what the plugin asks of kubectl, and that it gets a report on a
+// process in a pod. containers/kubectl imitates kubectl: its containers are namespaces.
 
 #include <csignal>
 #include <filesystem>
@@ -32,7 +32,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// A pid namespace with one service in it, and the plugin beside the program.
+// A pid namespace with one service in it, and the plugin next to heapattach.
 struct Pod {
   Pod()
       : service({"/usr/bin/unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
@@ -43,7 +43,7 @@ struct Pod {
     std::filesystem::create_directory(state);
   }
 
-  // The plugin with these arguments, "$1" and the rest; "$0" is the program.
+  // Runs the plugin with these arguments.
   [[nodiscard]] ToolRun run(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), {CONTAINERS, state, std::to_string(process)});
     return run_in_shell(
@@ -117,7 +117,7 @@ TEST_CASE("kubectl heapattach: of a shared process namespace, the container that
   const std::filesystem::path container = group.path() / ("cri-containerd-" + id + ".scope");
   {
     const Pod pod;
-    const std::string larger_path = pod.directory.file("a\033[2Jb");  // a process's name is its own
+    const std::string larger_path = pod.directory.file("a\033[2Jb");  // a hostile process name
     REQUIRE(::symlink(target_path("still").c_str(), larger_path.c_str()) == 0);
     ChildProcess larger({"/usr/bin/nsenter", "--target", std::to_string(pod.process), "--pid",
                          "--mount", larger_path, "50000"});
@@ -134,7 +134,7 @@ TEST_CASE("kubectl heapattach: of a shared process namespace, the container that
     CAPTURE(named.errors);
     CHECK(has(named.output, fmt::format("\"objects\":{}", kObjects)));
     CHECK_FALSE(has(named.errors, "the largest"));
-    // A number that no process has, as where control groups do not show it.
+    // No process has this container id, as if control groups did not show it.
     write_text(pod.state + "/id", "containerd://" + std::string(64, 'e'));
     CHECK(has(pod.run({"shop", "count", "-f", "json"}).errors, "of all visible containers"));
     CHECK_FALSE(pod.has_refused());

@@ -52,7 +52,7 @@ bool Maker::read_until(const std::string& wanted) {
 
 namespace {
 
-// A release that was not tried may represent values in another way: then no object has a name.
+// Whether no object has a name. A release that was not tried may represent values in another way.
 bool has_no_names(const Maker& maker, const Count& count, const Counts& each) {
   const bool has_any = std::any_of(each.begin(), each.end(), [&](const auto& expected) {
     return count.objects.contains(expected.first);

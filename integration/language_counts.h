@@ -25,7 +25,7 @@ struct Count {
 Count count_of(pid_t pid, const Release& release);
 
 // A program that reads a number, makes that many objects of each kind in place of the earlier ones,
-// prints "made", and so on; at 0 it prints how many it has.
+// and prints "made", again and again. At 0, it prints how many objects it has.
 class Maker {
  public:
   Maker(const std::vector<std::string>& arguments, Release release)
@@ -46,10 +46,10 @@ class Maker {
 
 // Makes objects of each type in several numbers, and checks that the counts differ by as many.
 //
-// Words left on a stack may keep objects of the round before, for the collector as for us, and the
-// language makes a few of its own, but not the same number in every round. Programs with lists take
-// apart what they drop, so that such a word keeps one object and never a list. None may be missing
-// in any round.
+// Words left on a stack may keep objects of the previous round, also for the collector, and the
+// language makes a few objects of its own, but not the same number in every round. Programs with
+// lists take dropped lists apart, so that such a word keeps one object, not a whole list. No object
+// may be missing in any round.
 void check_differences(Maker& maker, int more, Counts each);
 
 }  // namespace heapattach

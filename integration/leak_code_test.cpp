@@ -1,4 +1,4 @@
-// --leaks --trace: which code allocated what has leaked.
+// --leaks --trace shows which code has allocated the leaked objects.
 
 #include <functional>
 #include <string>
@@ -24,14 +24,14 @@ ToolRun leaks_while(const std::vector<std::string>& arguments, const std::functi
   return run_while_tracing("leaks --trace 10m", "traces malloc", arguments, work);
 }
 
-// Whether this is a frame of the function, in a file with this name: "work (/srv/app.c:12)".
+// Whether a frame such as "work (/srv/app.c:12)" is of this function, in a file with this name.
 bool is_in(std::string_view frame, std::string_view function, std::string_view file) {
   return frame.starts_with(fmt::format("{} (", function)) &&
          frame.find(fmt::format("/{}:", file)) != std::string_view::npos;
 }
 
-// The objects, by estimate, of the roots that this function has allocated, itself or by what it
-// calls.
+// The leaks whose roots this function has allocated, itself or in functions that it calls. The
+// number of objects is an estimate.
 struct Found {
   std::uint64_t objects = 0;
   std::uint64_t samples = 0;
@@ -79,7 +79,7 @@ void check_leaks_have_code(const std::string& program) {
     CHECK(found.samples <= kMeanwhile);
     if (run.status == 0) CHECK(found.samples + 3 >= kMeanwhile);
   }
-  // The code of what the program still uses has leaked nothing, except what is in transit.
+  // Code whose objects are still used has leaked nothing, except for objects that are being moved.
   CHECK(found_in(run, "make_zeroed", "malloc_sites.c").samples < 5);
 }
 

@@ -77,7 +77,7 @@ TEST_CASE("one clean run of any report clears away a copy that still sleeps") {
 
 TEST_CASE("a run waits until another run no longer traces the target") {
   LiveTarget target("called");
-  // A thread with the name of a run of heapattach, which does what its tracing thread does.
+  // This thread imitates the tracing thread of a run of heapattach, and has its name.
   std::atomic<bool> is_held{false};
   std::atomic<bool> may_go{false};
   std::jthread other([&] {
@@ -88,7 +88,7 @@ TEST_CASE("a run waits until another run no longer traces the target") {
   });
   is_held.wait(false);
   ChildProcess tool({tool_path(), "--stacks", std::to_string(target.pid())});
-  // A run that does not wait would end within this time; one that waits has time left.
+  // A run that does not wait would end within this time. A run that waits is not finished then.
   CHECK(!tool.wait_end(700ms).has_value());
   may_go = true;
   may_go.notify_all();

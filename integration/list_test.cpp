@@ -1,4 +1,4 @@
-// The list of the processes that can be read: it is true, and the processes do not notice it.
+// The list of processes that can be read is true, and the processes do not notice that it is made.
 
 #include <filesystem>
 
@@ -32,7 +32,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// The name of a process by the kernel.
+// The name of a process, as the kernel reports it.
 std::string name_of(pid_t pid) {
   std::string name = read_text(fmt::format("/proc/{}/comm", pid));
   return name.substr(0, name.find('\n'));

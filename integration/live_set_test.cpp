@@ -11,7 +11,8 @@
 #include "integration/seen_heap.h"
 #include "integration/tool.h"
 
-// The truth test: what we find alive in a process against the collector's own list.
+// The truth test: the objects that heapattach finds alive are compared with the collector's own
+// list.
 
 namespace heapattach {
 
@@ -44,7 +45,7 @@ void check_known(const std::string& program) {
   CHECK(seen.problems.empty());
   check_equal(target, seen, fmt::format("known live set, {}", program));
 
-  // A stale word somewhere may keep a dead object; then it keeps it for the collector too.
+  // A stale word may keep a dead object alive, but then also for the collector.
   int dead = 0;
   int kept = 0;
   for (const KnownObject& object : ask_known(target)) {
@@ -89,14 +90,14 @@ TEST_CASE("the live set equals the collector's list, except for the links of fre
   }
 }
 
-// The first object of a block that waits to be swept looks like one on a free list.
+// The first object of a block that waits to be swept looks like an object on a free list.
 TEST_CASE("objects in blocks that wait to be swept are alive, and what they hold is not leaked") {
   for (const std::string& program : programs_in("HEAPATTACH_UNSWEPT", {"unswept"})) {
     for (const char* const mode : {"plain", "coroutine"}) check_unswept(program, mode);
   }
 }
 
-// The target has been collected, and has allocated nothing since.
+// The target has run a collection, and has allocated nothing since.
 TEST_CASE(
     "missing marked objects make the result partial unless the program may have dropped them") {
   for (const std::string mode : {"finalized", "returned", "lists", "dropped", "hidden"}) {

@@ -14,9 +14,9 @@ namespace heapattach {
 // A target's answer: the numbers of a line such as "made=12 joined=12".
 using Answer = std::map<std::string, std::int64_t>;
 
-// A real process to attach to: a program from targets/, started and waited for until it prints a
-// line that begins with "ready". It answers questions line by line (targets/talk.h). If it does
-// not, throws std::runtime_error with what was missing.
+// A real process to attach to: a program from targets/. The constructor starts it and waits until
+// it prints a line that begins with "ready". It answers questions line by line (targets/talk.h). If
+// it does not, throws std::runtime_error, which says what was missing.
 class LiveTarget {
  public:
   explicit LiveTarget(const std::string& name,
@@ -31,7 +31,7 @@ class LiveTarget {
   // Asks "report", or another question, and parses the answer.
   Answer ask(const std::string& question = "report",
              std::chrono::milliseconds timeout = std::chrono::seconds(60));
-  // One further line of an answer that has several.
+  // Reads the next line of an answer that has several lines.
   std::string read_line(std::chrono::milliseconds timeout = std::chrono::seconds(60));
 
  private:
@@ -43,7 +43,7 @@ class LiveTarget {
 // The path of a target's program; a path is returned unchanged.
 std::string target_path(const std::string& name);
 
-// Whether it could be built here. If not, the calling test is skipped, with a message.
+// Whether a target could be built on this machine. If not, prints that the calling test is skipped.
 bool is_target_built(const std::string& name);
 
 }  // namespace heapattach

@@ -1,6 +1,7 @@
-// The watchdog of the live tests: a mistake with ptrace hangs, it does not fail. An alarm ends us,
-// and with us all targets, at a limit that depends on the form; ctest's own limit has to allow for
-// the long form. It also keeps heapattach out of the user's cache, for tests that need none.
+// The watchdog of the live tests: after a mistake with ptrace, a test hangs instead of failing. An
+// alarm ends the tests and all their targets, after a time that depends on the form (short or
+// long); ctest's own limit has to allow for the long form. The watchdog also keeps heapattach out
+// of the user's cache.
 
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The heap of glibc's malloc, from outside: against what the target counted itself, and against
+// The heap of glibc's malloc, read from outside, is compared with the target's own counts and with
 // mallinfo2(), to the byte.
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::int64_t sum_of(const element& rows, std::string_view key) {
   return sum;
 }
 
-// Allocations in use, by the tool: reachable or not.
+// Checks the number of allocations in use that heapattach finds, reachable or not.
 void check_in_use(LiveTarget& target) {
   const Answer& truth = target.greeting();
   const ToolRun run = run_tool({"--count", "--all", "-f", "json", pid_of(target)});
@@ -106,7 +106,7 @@ TEST_CASE("memory that was never touched is neither copied nor counted as unread
 TEST_CASE("what containers hold has a type, with libstdc++ and with libc++") {
   struct Expected {
     std::string name;
-    std::vector<std::string> types;  // how their names begin
+    std::vector<std::string> types;  // how the names of the types begin
   };
   const std::vector<Expected> all{
       {"items", {"shop::Item"}},

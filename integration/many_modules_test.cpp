@@ -1,5 +1,5 @@
-// A process with thousands of modules, each with debug information: every report finishes in
-// time, and says what it left out.
+// A process has thousands of modules, each with debug information. Every report finishes in time,
+// and says what it has left out.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -10,9 +10,10 @@
 #include "integration/seen_heap.h"
 #include "integration/tool.h"
 
-// The collector's less usual rules of marking: our live set against the collector's own list,
-// object by object. HEAPATTACH_MARKING_RULES names programs to use instead of this build's,
-// separated by colons: marking_rules.c, built with other releases of the collector (releases.sh).
+// The collector's less usual rules of marking: heapattach's live set is compared with the
+// collector's own list, object by object. HEAPATTACH_MARKING_RULES names programs to use instead of
+// this build's, separated by colons: marking_rules.c, built with other releases of the collector
+// (releases.sh).
 
 namespace heapattach {
 
@@ -49,8 +50,8 @@ void check_program(const std::string& program, const std::string& mode, bool may
   if (!may_have_more) CHECK(difference.unlisted == 0);
 }
 
-// The live set of a target in this mode equals its collector's list. If a rule cannot be followed,
-// it may be larger.
+// Checks that the live set of a target in this mode equals its collector's list. If heapattach
+// cannot follow a rule, the live set may be larger.
 void check_mode(const std::string& mode, bool may_have_more = false) {
   for (const std::string& program : programs()) {
     // Without symbols, heapattach cannot know that pages are write-protected, and so how stacks are

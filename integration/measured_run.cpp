@@ -42,7 +42,7 @@ MeasuredRun run_measured(const std::vector<std::string>& arguments) {
   const TemporaryDirectory directory;
   const std::string output = directory.file("output");
   const std::string errors = directory.file("errors");
-  // Into files, so that nothing has to be read meanwhile.
+  // The output goes to files, so that nothing has to be read while the tool runs.
   std::vector<std::string> command = {
       "/bin/bash", "-c", "exec \"$0\" \"$@\" >" + output + " 2>" + errors, tool_path()};
   command.insert(command.end(), arguments.begin(), arguments.end());

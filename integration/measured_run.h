@@ -8,7 +8,7 @@
 
 namespace heapattach {
 
-// A run of heapattach, and the resources that all of its processes together took: shared memory
+// A run of heapattach, and the resources that all of its processes used together. Shared memory
 // counts once (PSS).
 struct MeasuredRun {
   ToolRun run;

@@ -1,5 +1,5 @@
-// One table of many snapshots: the same counts as those of each snapshot alone, in the memory of
-// one.
+// One table of many snapshots has the same counts as each snapshot alone, and needs the memory of
+// only one.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// A snapshot with so many objects of two types, as a process would have saved it.
+// A snapshot with this many objects of two types, as heapattach would save it.
 std::string made_snapshot(std::size_t sessions, std::size_t strings) {
   std::string text =
       "{\"record\":\"snapshot\",\"version\":1,\"pid\":4711,\"host\":\"web\",\"collector\":{"
@@ -45,7 +45,7 @@ std::string made_snapshot(std::size_t sessions, std::size_t strings) {
              sessions + strings, bytes);
 }
 
-// A snapshot of each service, and of one that leaks sessions.
+// Snapshots of several services, one of which leaks sessions.
 struct Snapshots {
   explicit Snapshots(std::size_t usual, std::size_t leaking = 30'000) {
     for (std::size_t i = 0; i < usual; ++i) add(fmt::format("web-{}.jsonl", i), 100 + i % 7);
@@ -141,10 +141,10 @@ TEST_CASE("different processes with the same id are not written as one timeline"
 }
 
 TEST_CASE("merge takes no more memory for many snapshots than for a few") {
-  // Not compared with one alone: that run is so short that the highest use can fall between two
-  // looks at it.
+  // A merge is not compared with a run on one snapshot, which is so short that its highest use of
+  // memory can fall between two measurements.
   Snapshots snapshots(1, 30'000);
-  // The largest one, again and again, under names of their own.
+  // Copies of the largest snapshot, each with its own name.
   const auto merge_copies = [&](std::size_t copies) {
     while (snapshots.names.size() < copies + 2) {
       const std::string name = fmt::format("copy-{}.jsonl", snapshots.names.size());

@@ -1,5 +1,5 @@
-// The heap of musl's malloc, from outside: against what the target counted itself, in every form of
-// program, in the midst of malloc, and in copies of the process.
+// The heap of musl's malloc, read from outside, is compared with the target's own counts: in every
+// form of program, inside malloc, and in copies of the process.
 
 #include <string>
 #include <vector>
@@ -34,7 +34,7 @@ std::int64_t sum_of(const element& rows, std::string_view key) {
   return sum;
 }
 
-// Allocations in use, reachable or not, each with the size that the program asked for.
+// Checks the allocations in use, reachable or not, each with the size that the program asked for.
 void check_in_use(const Answer& truth, const std::vector<std::string>& source) {
   std::vector<std::string> arguments{"count", "--all", "-f", "json"};
   arguments.insert(arguments.end(), source.begin(), source.end());

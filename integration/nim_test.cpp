@@ -1,4 +1,4 @@
-// Nim: objects have the types that they say.
+// Nim: objects have the types that their own type information states.
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace heapattach {
 
-// With debug information, and the collector loaded at run time.
+// This program has debug information, and loads the collector at run time.
 TEST_CASE(
     "a Nim program's objects have the type that they say, and not the one of their variable") {
   if (!is_target_built("sessions_nim")) return;
@@ -43,7 +43,7 @@ TEST_CASE(
 
 namespace {
 
-// What the type information of objects of inheritable types leads to.
+// Checks the names that come from the type information of objects of inheritable types.
 void check_nim_types(const std::string& program, const std::map<std::string, std::string>& names) {
   CAPTURE(program);
   const Release nim = release_of("nim", {"nim", "--version"}, {"1.6"});
@@ -58,7 +58,7 @@ void check_nim_types(const std::string& program, const std::map<std::string, std
     CHECK(count.objects.at(name) == truth.at(expected.second));
   }
   CHECK(count.objects.at("string") >= truth.at("sessions") + truth.at("admins"));
-  // Only variables lead to the carts, and nothing says what these are.
+  // Only variables reference the carts, and nothing shows the types of variables.
   CHECK_FALSE(count.objects.contains("cart"));
   CHECK(count.named > 0.7);
   print_figure(fmt::format("{}: {:.1f} % of the bytes have names", program, 100 * count.named));

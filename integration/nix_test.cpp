@@ -15,8 +15,8 @@ namespace {
 
 using std::chrono::seconds;
 
-// The objects and their references, compared with those that the collector lists in a copy of the
-// process. It also lists what a thread keeps ready, which nothing references.
+// Compares the objects and their references with those that the collector lists in a copy of the
+// process. The collector also lists slots that a thread keeps ready, which nothing references.
 void compare_with_collector(pid_t pid) {
   const TemporaryDirectory directory;
   const auto dump = [&](std::vector<std::string> words, const std::string& name) {
@@ -81,7 +81,7 @@ TEST_CASE("a Nix evaluation's values are counted by the expressions that made th
   CHECK(of("thunk", 9) == sessions);
   CHECK(of("lambda greet", 11) == sessions);
   CHECK(of("thunk", 12) == 2 * sessions);
-  // The variables of each call, which the thunk in line 9 and others below it use.
+  // The environments with the variables of each call, which the thunk in line 9 and others use.
   CHECK(of("environment used", 9) == sessions);
   CHECK(count.objects.at("list") >= sessions);
   CHECK(count.named > 0.99);

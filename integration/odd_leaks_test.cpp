@@ -1,5 +1,5 @@
-// What keeps an allocation of malloc alive although no aligned word of private memory is its
-// address: against targets that know what they have leaked.
+// Allocations of malloc may be alive although no aligned word of private memory is their address.
+// The targets know what they have leaked.
 
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@
 namespace heapattach {
 namespace {
 
-// The leaks that are reported, in the JSON of `words`, are those of which the target knows.
+// Checks that the leaks in the JSON of `words` are those that the target knows.
 void check_leaks(LiveTarget& target, const std::vector<std::string>& words) {
   std::vector<std::string> all{"leaks", "-f", "json"};
   all.insert(all.end(), words.begin(), words.end());

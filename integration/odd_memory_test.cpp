@@ -1,5 +1,6 @@
-// HAZARDS D9: unusual mappings of processes, and rings of io_uring with requests under way: they
-// are read, copied and called in without harm, and memory that was never touched stays untouched.
+// HAZARDS D9: processes with unusual mappings, and with rings of io_uring that have requests under
+// way. They are read and copied, and functions are called in them, without harm. Memory that was
+// never touched stays untouched.
 
 #include <chrono>
 #include <fstream>
@@ -35,7 +36,7 @@ RemoteAddr place(const LiveTarget& target, const char* name) {
   return {static_cast<std::uint64_t>(target.greeting().at(name))};
 }
 
-// Everything that can be read of it, page by page.
+// Reads everything that can be read, page by page, and returns the number of pages.
 std::size_t read_pages(const MemoryReader& memory, const MemoryMap& map) {
   constexpr std::uint64_t kPage = 4096;
   std::size_t read = 0;
@@ -47,7 +48,8 @@ std::size_t read_pages(const MemoryReader& memory, const MemoryMap& map) {
   return read;
 }
 
-// How much private anonymous memory of a process has pages, the kernel's page of zeros included.
+// The bytes of a process's private anonymous memory that have pages, including the kernel's page of
+// zeros.
 std::uint64_t present_bytes(pid_t pid) {
   const std::string directory = "/proc/" + std::to_string(pid);
   std::ifstream text(directory + "/maps");
@@ -69,7 +71,7 @@ std::uint64_t present_bytes(pid_t pid) {
 
 }  // namespace
 
-// This program has 100 MiB of variables, and has touched few of them.
+// The target has 100 MiB of variables, and has touched few of them.
 TEST_CASE("memory that the target never touched stays untouched") {
   for (const char* report : {"--count", "diagnose", "leaks", "--stacks", "--summary"}) {
     CAPTURE(report);

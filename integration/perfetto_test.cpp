@@ -1,5 +1,5 @@
-// Perfetto traces that are more than one heap: several snapshots in one file, and recordings. A
-// decoder of its own, consumers/perfetto.py, reads them. (A heap is in export_test.cpp.)
+// Perfetto traces of more than one heap: several snapshots in one file, and recordings. An
+// independent decoder, consumers/perfetto.py, reads them. (export_test.cpp tests a single heap.)
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ TEST_CASE("several snapshots in one Perfetto trace are a timeline") {
   if (!has_decoder()) return;
   const TemporaryDirectory directory;
   const std::string later = directory.file("later.jsonl");
-  // Ten minutes later, and without its last objects.
+  // The second snapshot is ten minutes later, and lacks the last objects.
   run_in_shell(
       "sed -e '1s/T11:34:07.215/T11:44:07.215/' -e '/\"Shop::Cart\",\"bytes\"/d' "
       "-e 's/,\"@cart\":\"[^\"]*\"//' -e "
@@ -52,7 +52,7 @@ TEST_CASE("several snapshots in one Perfetto trace are a timeline") {
   const std::string types = decoded(file, "type");
   CHECK_MESSAGE(types.find("12\t576\tShop::Session\n") != std::string::npos, types);
   CHECK(decoded(file, "root").find("5\t(static data)\tShop::STORE\n") != std::string::npos);
-  // Both are in a compressed file, too.
+  // A compressed file has both snapshots, too.
   const std::string packed = directory.file("both.pftrace.gz");
   REQUIRE(run_tool({"merge", "-q", "-o", packed, kSaved, later}).status == 0);
   CHECK(run_in_shell("zcat \"$1\" | cmp - \"$2\"", {packed, file}).status == 0);

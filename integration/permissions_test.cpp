@@ -1,4 +1,4 @@
-// HAZARDS E9: what an ordinary user may freeze, and the messages about the rest.
+// HAZARDS E9: which processes an ordinary user may freeze, and the messages about all others.
 
 #include <filesystem>
 
@@ -43,7 +43,7 @@ bool can_make_user_namespace() {
   return false;
 }
 
-// A program that runs as root for every user.
+// Copies a program so that it runs as root for every user.
 std::string copy_for_everybody_as_root(const std::string& program, const std::string& to) {
   std::filesystem::copy_file(program, to);
   REQUIRE(::chmod(to.c_str(), 04755) == 0);

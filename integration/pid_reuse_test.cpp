@@ -23,8 +23,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Runs `work` as the first process of a pid namespace with a /proc of its own, where the number of
-// the next process can be chosen, and returns its result; "skip: …" if there can be none.
+// Runs `work` as the first process of a pid namespace with its own /proc, where the number of the
+// next process can be chosen. Returns the result of `work`; "skip: …" if there cannot be such a
+// namespace.
 std::string in_own_namespace(const std::function<std::string()>& work) {
   std::array<int, 2> ends{};
   REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
@@ -59,7 +60,7 @@ std::string in_own_namespace(const std::function<std::string()>& work) {
   return *said;
 }
 
-// A child that does nothing until it is killed; with the number `wanted` if that is above 0.
+// Starts a child that does nothing until it is killed. Its pid is `wanted`, if that is above 0.
 pid_t start_idle(pid_t wanted = 0) {
   if (wanted > 0) std::ofstream("/proc/sys/kernel/ns_last_pid") << wanted - 1;
   const pid_t pid = ::fork();
@@ -104,8 +105,8 @@ std::string freeze_successor(int times) {
   return "ok";
 }
 
-// Freezes whatever has the number 250 while processes with that number come and go. The work
-// compares the process it was given with the one it sees: their start times must be equal.
+// Freezes the process with the number 250 while processes with that number come and go. A freeze
+// must hold no thread of another process, and must not read a successor.
 std::string freeze_in_a_churn(int times) {
   const pid_t churn = ::fork();
   if (churn == 0) {
@@ -132,7 +133,7 @@ std::string freeze_in_a_churn(int times) {
       return {};
     });
     if (!report && report.error().kind != ErrorKind::Gone) wrong = text_of(report.error());
-    // Frozen, but dead before: the descriptor of its directory distinguishes the two.
+    // Once the opened process is dead, its descriptor must not give the maps of a successor.
     if (report && !process->is_alive() && process->maps()) wrong = "a successor was read";
   }
   end(churn);

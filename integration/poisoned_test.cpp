@@ -1,6 +1,6 @@
-// HAZARDS E3, E13: processes that falsify the data of their own collector or malloc, as a hostile
-// one would before an administrator looks at it. Every report ends in time, takes little memory,
-// names the data that does not fit, and leaves the process as it was.
+// HAZARDS E3, E13: processes falsify the data of their own collector or malloc, as a hostile
+// process would before an administrator looks at it. Every report ends in time, takes little
+// memory, names the data that does not fit, and leaves the process as it was.
 
 #include <string>
 #include <vector>
@@ -27,14 +27,15 @@ struct Falsified {
   std::vector<std::string> report;
 };
 
-// The largest figures of all runs of a test.
+// The largest figures of all runs in a test.
 struct Worst {
   std::uint64_t bytes = 0;
   double milliseconds = 0;
   int runs = 0;
 };
 
-// A report that is complete or partial, or an error that names what does not fit.
+// Whether the outcome is a complete or partial report, or an error that names the data that does
+// not fit.
 bool is_named_outcome(const ToolRun& run) {
   switch (run.status) {
     case 0: return true;
@@ -82,7 +83,7 @@ TEST_CASE("a collector's falsified data costs us neither memory nor time") {
     const std::vector<std::string> arguments{how};
     const MeasuredRun plain = look_at({"poisoned", arguments, {"--count"}}, worst);
     CHECK(says(plain, "the blocks would exceed 256 GiB"));
-    CHECK(plain.run.output.find("  5000  ") != std::string::npos);  // the true ones
+    CHECK(plain.run.output.find("  5000  ") != std::string::npos);  // the true objects
     look_at({"poisoned", arguments, {"--count", "--snapshot", "clone"}}, worst);
     look_at({"poisoned", arguments, {"--stacks"}}, worst);
   }

@@ -1,5 +1,5 @@
-// HAZARDS, "Trust and rights": the rights of every process of a run, as the kernel shows them while
-// the run goes on, are those of the table.
+// HAZARDS, "Trust and rights": while a run is going on, the kernel shows that each of its processes
+// has the rights that the table states.
 
 #include <csignal>
 #include <fstream>
@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// As in /proc/<pid>/status: "1000 0000000000080000 0 2".
+// The rights of a process, from /proc/<pid>/status: "1000 0000000000080000 0 2".
 std::string rights_of(pid_t pid) {
   std::istringstream users(status_line(pid, "Uid"));
   std::string real;
@@ -33,7 +33,8 @@ std::string rights_of(pid_t pid) {
                      status_line(pid, "NoNewPrivs"), status_line(pid, "Seccomp"));
 }
 
-// The rights of a process that has given up all. If root started it, its user is another one, too.
+// The rights of a process that has given up all rights. If root started it, it also has another
+// user.
 std::string none() {
   return fmt::format("{} 0000000000000000 1 2", ::geteuid() == 0 ? 65534 : ::geteuid());
 }
@@ -47,7 +48,7 @@ std::vector<pid_t> children_of(pid_t pid) {
   return children;
 }
 
-// The CPU time that a process has used. It gives up its rights before it does anything else.
+// The processor time that a process has used.
 double computed_ms(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/schedstat", pid));
   double nanoseconds = 0;
@@ -55,12 +56,12 @@ double computed_ms(pid_t pid) {
   return nanoseconds / 1e6;
 }
 
-// The rights that were seen, by the process's place: the tool's own are "guardian", its child
-// "main", and that one's children "worker".
+// The rights that were seen, by the place of the process: the tool's first process is "guardian",
+// its child is "main", and the children of that are "worker".
 using Seen = std::map<std::string, std::set<std::string>>;
 
-// Samples the processes of a run until it ends. Counts workers only once they have computed for so
-// long that they must be at work.
+// Samples the processes of a run until it ends. A worker gives up its rights before it does
+// anything else, so it counts once it has used so much processor time that it must be at work.
 Seen watch(const std::vector<std::string>& arguments) {
   constexpr double kAtWork = 30;
   std::vector<std::string> command{tool_path()};
@@ -70,7 +71,7 @@ Seen watch(const std::vector<std::string>& arguments) {
   const auto note = [&seen](const char* place, pid_t pid) {
     const double before = computed_ms(pid);
     const std::string rights = rights_of(pid);
-    const bool is_whole = rights.size() > 20;  // otherwise it has just ended
+    const bool is_whole = rights.size() > 20;  // otherwise the process has just ended
     if (is_whole && (before >= kAtWork || std::string(place) != "worker")) {
       seen[place].insert(rights);
     }
@@ -113,7 +114,7 @@ TEST_CASE("a process that reads a saved snapshot has no rights") {
   CHECK(seen.at("guardian") == std::set<std::string>{rights_of(::getpid())});
   REQUIRE(seen.count("main") == 1);
   CHECK(seen.at("main").count(none()) == 1);
-  // Only its broker has rights, and it computes nothing.
+  // Only the worker's broker has rights, and the broker computes nothing.
   CHECK(seen.count("worker") == 0);
 }
 
@@ -130,7 +131,7 @@ TEST_CASE("a function runs in a copy that can gain no rights and has nearly none
     }
     return !tool.is_running();
   }));
-  // Under root it may still read files, as the target could.
+  // If root runs the tool, the worker may still read files, as the target could.
   const std::string uid = std::to_string(::geteuid());
   const bool is_root = ::geteuid() == 0;
   CHECK(rights == fmt::format("{} {} 1 2", uid, is_root ? "0000000000000004" : "0000000000000000"));

@@ -30,7 +30,7 @@ std::string output_of(std::vector<std::string> arguments) {
   return run.output;
 }
 
-// Objects and bytes by rank.
+// The objects and bytes of each rank.
 std::vector<std::string> figures_of(const std::string& tsv) {
   std::vector<std::string> figures;
   std::istringstream lines(tsv);

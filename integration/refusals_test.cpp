@@ -1,5 +1,5 @@
-// HAZARDS A8: processes that cannot be frozen are refused by name and at once; processes that only
-// look strange are frozen.
+// HAZARDS A8: processes that cannot be frozen are refused at once, with the reason; processes that
+// only look strange are frozen.
 
 #include <csignal>
 #include <cstring>
@@ -41,7 +41,8 @@ bool names(const Refusal& refusal, const std::string& word) {
   return refusal.error.message().find(word) != std::string::npos;
 }
 
-// A kernel thread has no command line and no address space; its parent is kthreadd, or it is that.
+// The pid of a kernel thread, which has no command line and no address space. Its parent is
+// kthreadd, or it is kthreadd itself.
 pid_t some_kernel_thread() {
   std::error_code gone;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", gone)) {

@@ -1,5 +1,5 @@
-// HAZARDS B1, B7, B8: a thread's registers, as the kernel reports them, are the same before and
-// after it was borrowed: general and vector registers, flags, and the signal mask.
+// HAZARDS B1, B7, B8: a thread's state, as the kernel reports it, is the same before and after the
+// thread was borrowed: general and vector registers, flags, and the signal mask.
 
 #include <algorithm>
 #include <cstring>
@@ -25,7 +25,7 @@ struct State {
   std::uint64_t mask = 0;
 };
 
-// Threads that wait, and so change nothing by themselves.
+// Threads that wait, and so do not change their own state.
 const std::vector<std::string> waiting{"main", "events", "condition", "waiting"};
 
 bool all_wait(const LiveTarget& target) {
@@ -35,7 +35,7 @@ bool all_wait(const LiveTarget& target) {
 }
 
 std::map<std::string, State> states_of(const LiveTarget& target) {
-  // A thread that was just released may not be back yet in the call where it waits.
+  // A thread that was just released may not have returned to its waiting call yet.
   REQUIRE(eventually(std::chrono::seconds(30), [&] { return all_wait(target); }));
   std::map<std::string, State> states;
   const auto process = Process::open(target.pid());

@@ -13,7 +13,7 @@
 #include "integration/seen_heap.h"
 #include "integration/tool.h"
 
-// Each way of adding or removing roots of the collector, against its own list.
+// Each way of adding roots to the collector or removing them is compared with the collector's list.
 // HEAPATTACH_ROOT_RULES names programs to use instead of this build's, separated by colons:
 // root_rules.c, built with other releases of the collector (releases.sh).
 
@@ -63,13 +63,13 @@ void check_mode(const std::string& program, const std::string& mode, Copied copi
   const bool has_list = target.greeting().at("objects") >= 0;
   std::size_t known = 0;
   for (const KnownObject& object : ask_known(target)) {
-    // A stale word may keep a dead object. It keeps it for the collector too, which lists it.
+    // A stale word may keep a dead object alive, but also for the collector, which then lists it.
     if (!object.is_alive && has_list) continue;
     INFO(object.line);
     CHECK(seen.live.count(object.address) == (object.is_alive ? 1 : 0));
     ++known;
   }
-  CHECK((known > 0 || has_list));  // in some modes, what the program knows is dead
+  CHECK((known > 0 || has_list));  // in some modes, the program knows only dead objects
   if (!has_list) {
     print_figure(
         fmt::format("root rules, {} {}: {} known, no list to compare with", program, mode, known));
@@ -86,7 +86,7 @@ void check_mode(const std::string& program, const std::string& mode, Copied copi
                            difference.unlisted));
 }
 
-// heapattach's own output for a target whose roots are not all available.
+// The output of heapattach for a target some of whose roots are not available.
 ToolRun count(const std::string& program, const std::string& mode) {
   const LiveTarget target(program, {mode});
   return run_tool({"--heap", "gc", "--max-pause", "30000", std::to_string(target.pid())});
@@ -126,7 +126,7 @@ TEST_CASE("a program whose collector has no objects yet has an empty heap") {
     for (const std::string mode : {"uninitialised", "empty"}) {
       const ToolRun run = count(program, mode);
       INFO(program << " " << mode << ": " << run.output << run.errors);
-      // Without symbols nothing shows a collector that has not started.
+      // Without symbols, nothing shows that there is a collector which has not started.
       const bool is_hidden = program.ends_with("stripped") && mode == "uninitialised";
       CHECK(run.status == (is_hidden ? 5 : 0));
       CHECK(run.errors.find(is_hidden ? "no collector found" : "0 objects") != std::string::npos);

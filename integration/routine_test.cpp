@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The list of the target, from its first object on.
+// The length of the target's list, from its first object on.
 long length_of_list(const Dump& dump, std::uint64_t at) {
   long length = 0;
   for (; at != 0; ++length) {
@@ -73,7 +73,7 @@ Records records_of(const std::string& text, bool is_full) {
   }
 }
 
-// Whether it is free, and points to the next free slot or nowhere.
+// Whether a record is of a free slot, which points to the next free slot or nowhere.
 bool is_free_link(const std::string& record, const Records& others) {
   std::uint64_t next = 0;
   std::memcpy(&next, record.data() + 16, sizeof next);
@@ -155,7 +155,7 @@ TEST_CASE("an export of a stopped process equals the routine's dump of it") {
     for (const auto& [base, record] : found.by_address) {
       CHECK(record == truth.by_address[base]);
     }
-    // Read and written again, it is the same file.
+    // If the dump is read and written again, the file is the same.
     const std::string again = ours + (is_full ? ".gcfull" : ".gcgrph");
     REQUIRE(run_tool({"-q", "-o", again, ours}).status == 0);
     CHECK(read_text(again) == read_text(ours));
@@ -194,14 +194,14 @@ TEST_CASE("a program without a dump routine gets one in the clone") {
   LiveTarget target("still", {"1000"});
   const std::string pid = std::to_string(target.pid());
   const Traces before = traces_of(target.pid());
-  // The heapattach of the tests is in a directory without its library.
+  // The directory of the tests' heapattach does not contain its library.
   const ToolRun run = run_tool({"--inject", "--library", ROUTINE_LIBRARY, "--keep", file, pid});
   REQUIRE_MESSAGE(run.status == 0, run.errors);
   const Dump dump = read_dump(read_text(file), false);
   CHECK(dump.size() >= 1000);
   check_consistent(dump);
   CHECK(difference(before, traces_of(target.pid())) == "");
-  // Another routine of another library, with an output of its own.
+  // A different routine, of another library, writes its own output.
   const ToolRun other = run_tool({"--inject", "--library", target_path("heapdump"), "--routine",
                                   "heapdump_dump", "--force", "--keep", file, pid});
   CHECK_MESSAGE(other.status == 0, other.errors);
@@ -242,7 +242,7 @@ TEST_CASE("a program with a small library of that name has it dump its heap in a
                         "LD_PRELOAD=" + target_path("heapdump"), target_path("still"), "1000"});
   REQUIRE(service.read_line(60s) == "ready objects=1000 mapped=0");
   const std::string pid = std::to_string(service.pid());
-  // It writes its file itself, which has to be allowed.
+  // This routine writes its file itself, which must be allowed.
   const std::string dump = "heapdump_dump(\"mydump.json\")";
   const ToolRun refused = run_tool({"--call", dump, "--returns", "int", pid});
   CHECK(refused.output == "-1\n");

@@ -1,4 +1,4 @@
-// Ruby programs that do what few programs do: what is shown of them is what they themselves say.
+// Ruby programs that do unusual things: the reports agree with what the programs print.
 
 #include <map>
 #include <string>
@@ -31,7 +31,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// targets/ruby_odd.rb, once it has printed "ready" and what is true.
+// A run of targets/ruby_odd.rb, which has printed "ready" and the truth.
 class OddRuby {
  public:
   explicit OddRuby(const std::string& argument)
@@ -65,7 +65,7 @@ class OddRuby {
   std::map<std::string, std::string> truth_;
 };
 
-// How many objects match, by the report's first word.
+// The number of objects that match, which is the report's first word.
 int found(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "--find");
   const ToolRun run = run_tool(arguments);
@@ -92,7 +92,7 @@ TEST_CASE("variables of Ruby's Arrays, Hashes, Strings and Structs are read") {
     CHECK(found({type + "[@state == \"not even\"]", file}) == program.count(type + ".odd"));
   }
   CHECK(found({"MyPair[left.@number == -1 and right == 2]", file}) == program.count("MyPair"));
-  // As many references as elements, but one is a variable's.
+  // There are as many references as elements, but one is a variable's.
   CHECK(found({"MyList[references[*].@number == -1]", file}) == program.count("MyList"));
 }
 
@@ -189,7 +189,7 @@ TEST_CASE("methods of the core that a Ruby program has redefined change nothing"
 TEST_CASE("a Ruby thread that sleeps in C code with Ruby's lock is named, and those that want it") {
   if (is_missing()) return;
   const OddRuby program("keeps_lock");
-  // The others notice only when they wake, which is within milliseconds.
+  // The other threads notice it only when they wake, within milliseconds.
   std::string stacks;
   const std::string wanted =
       fmt::format("waits for Ruby's lock, which thread {} ruby has, in ", program.word("holder"));

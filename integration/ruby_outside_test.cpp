@@ -1,4 +1,4 @@
-// Ruby processes that are read from outside: in which nothing runs for it.
+// Ruby processes are read from outside: no code runs in them for that.
 
 #include <algorithm>
 #include <chrono>
@@ -70,11 +70,12 @@ TEST_CASE("the heap of a Ruby process that hangs in a collection is read from ou
     };
     if (hangs) REQUIRE(eventually(60s, is_in_pause));
     if (is_refused_outside(program.pid(), false)) continue;
-    // No copy of one that hangs can run Ruby code: it is read from outside at the end of the time.
+    // No copy of a process that hangs can run Ruby code. When its time is over, it is read from
+    // outside.
     const ToolRun run =
         hangs ? count_run(pid, {"--timeout", "4"}) : count_run(pid, {"--snapshot", "freeze"});
     const auto rows = rows_of(run, 7);
-    // If the buffers of a release's objects have no known size, the message says so.
+    // If the sizes of buffers are unknown in this release, the message says so.
     const bool is_sized = run.errors.find("objects lack variables") == std::string::npos;
     const Release release = installed_ruby();
     CHECK((is_sized || !release.is_tried));
@@ -90,7 +91,7 @@ TEST_CASE("the heap of a Ruby process that hangs in a collection is read from ou
     }
     CHECK(count_in(rows, "unnamed") == program.count("unnamed"));
     CHECK(rows.at("iclass").objects == program.count("T_ICLASS"));
-    if (!hangs) {  // besides the text that was printed
+    if (!hangs) {  // the text that was printed is an object, too
       CHECK(all.objects >= program.count("in_use"));
       CHECK(all.objects <= program.count("in_use") + 200);
     }
@@ -107,11 +108,11 @@ TEST_CASE("the heap of a Ruby process that hangs in a collection is read from ou
 
 namespace {
 
-// The objects that an object references, by address.
+// For each object, the objects that it references, by address.
 using References = std::map<std::string, std::set<std::string>>;
 
-// The references in a dump by Ruby itself, without the kinds that are known only in part
-// (structures of C code, and code) and without the class, which a dump leaves out.
+// The references in a dump of Ruby itself. Leaves out objects whose references are known only in
+// part (structures of C code, and code), and references to classes, which a dump does not have.
 References marked_by_ruby(const std::string& dump, std::set<std::string>& all) {
   References found;
   simdjson::dom::parser parser;
@@ -175,14 +176,15 @@ TEST_CASE("what Ruby's objects reference is read from outside as Ruby itself mar
   std::size_t compared = 0;
   for (const auto& [address, expected] : marked) {
     const auto at = found.find(address);
-    if (at == found.end()) continue;  // a text that the dump needed
+    if (at == found.end()) continue;  // a text that the dump itself has made
     ++compared;
-    // The word that other objects use for the class is in at most one of the two.
+    // One of the two may have a reference from the word that holds the class in other objects.
     std::vector<std::string> unlike;
     std::set_symmetric_difference(at->second.begin(), at->second.end(), expected.begin(),
                                   expected.end(), std::back_inserter(unlike));
-    // What was made since is no difference. Nor is a method entry that marks itself: Ruby 3.1 does
-    // that to keep it in its place, if calls without optional arguments have an entry of their own.
+    // Objects that were made since do not count as a difference. Nor does a method entry that marks
+    // itself: Ruby 3.1 does that to keep the entry in its place, if calls without optional
+    // arguments have an entry of their own.
     std::erase_if(unlike, [&](const std::string& one) {
       return !found.contains(one) || !all.contains(one) || one == at->first;
     });
@@ -212,7 +214,7 @@ TEST_CASE("the leak of a Ruby process that hangs is the first suspect") {
   const ToolRun run = run_tool({"--suspects", pid});
   const auto took = std::chrono::steady_clock::now() - begin;
   CHECK_MESSAGE(run.status == 7, run.errors);
-  // Nothing in it moves: the tool does not try copies until its time ends.
+  // Nothing in the process moves, so the tool does not try copies until its time is over.
   CHECK(took < 40s);
   const std::string first = run.output.substr(0, run.output.find("\n2. "));
   std::size_t at = 0;
@@ -241,7 +243,7 @@ TEST_CASE("whatever holds the leak of a Ruby process that hangs, it is the first
       return read_text("/proc/" + pid + "/syscall").starts_with(fmt::format("{} ", SYS_pause));
     }));
     if (is_refused_outside(ruby.pid(), true)) return;
-    // It takes a moment to see that nothing moves, so only one program above shows it.
+    // Seeing that nothing moves takes a moment, so only one program above is tested for it.
     std::vector<std::string> arguments{"--suspects", pid};
     if (!is_long_run()) arguments.insert(arguments.begin(), {"--snapshot", "freeze"});
     const ToolRun run = run_tool(arguments);
@@ -274,7 +276,7 @@ TEST_CASE("a Ruby process without its objspace library is read from outside, and
         "the heap is read from outside instead"}) {
     CHECK_MESSAGE(run.errors.find(part) != std::string::npos, part, " is not in ", run.errors);
   }
-  // One copy shows it: no other is made.
+  // The first copy shows the problem, so no other copy is made.
   CHECK(run.errors.find("times)") == std::string::npos);
   const ToolRun texts = run_tool({"--strings", pid});
   CHECK(texts.status != 0);
@@ -300,7 +302,7 @@ TEST_CASE("Ruby's heap and malloc's are read together: what C code lost, and wha
     CHECK(count_in(rows, "Wide") == program.count("Wide"));
     CHECK(count_in(rows, "(variables of Wide)") == program.count("Wide"));
     CHECK(count_in(rows, "(text of String)") >= program.count("Session"));
-    // A few may still be referenced by old words on the stack.
+    // Old words on the stack may still reference a few objects.
     CHECK(count_in(rows, "Dropped") < program.count("Dropped") / 4);
     simdjson::dom::parser parser;
     const simdjson::dom::element report = parser.parse(count.output);
@@ -327,7 +329,7 @@ TEST_CASE("Ruby's heap and malloc's are read together: what C code lost, and wha
           run_tool({"leaks", "-f", "json", file})}) {
       const auto rows = rows_of(leaks, 0);
       INFO(leaks.output);
-      // Memory that Ruby took without clearing it may have an old word with the address of one.
+      // Memory that Ruby has taken without clearing it may contain the address of one of them.
       CHECK(count_in(rows, "(1512 bytes)") <= program.count("lost"));
       CHECK(count_in(rows, "(1512 bytes)") >= program.count("lost") - 4);
       CHECK(count_in(rows, "(4504 bytes)") == 1);

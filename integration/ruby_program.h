@@ -14,7 +14,7 @@ namespace heapattach {
 
 inline constexpr const char* kRuby = "/usr/bin/ruby";
 
-// Prints that the test is skipped if there is no Ruby.
+// Whether there is no Ruby; prints then that the test is skipped.
 [[nodiscard]] bool is_ruby_missing();
 
 [[nodiscard]] Release installed_ruby();
@@ -33,7 +33,7 @@ class RubyProgram {
 
   [[nodiscard]] pid_t pid() const { return child_.pid(); }
   [[nodiscard]] std::int64_t count(const std::string& name) const { return counts_.at(name); }
-  // How often its work went round.
+  // The number of rounds of work that the program has done.
   std::int64_t rounds_done();
 
  private:

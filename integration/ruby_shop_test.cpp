@@ -1,5 +1,5 @@
-// A Ruby application under load: its leak is named, its visitors notice nothing, and neither do
-// they if heapattach is killed.
+// A Ruby application under load: its leak is named, and its visitors notice nothing, not even if
+// heapattach is killed.
 
 #include <csignal>
 #include <cstdlib>
@@ -27,7 +27,7 @@ class Shop {
   }
 
   [[nodiscard]] pid_t pid() const { return child_.pid(); }
-  // Whether all visitors got what they asked for, and some have asked since the last time.
+  // Whether all visitors got what they asked for, and some asked since the last call.
   bool serves() {
     const std::int64_t before = requests_;
     return eventually(60s,
@@ -62,7 +62,7 @@ TEST_CASE("the leak of a Ruby application is named while its visitors are served
   CHECK(shop.serves());
   for (int round = 0; round < rounds(1, 20); ++round) {
     const ToolRun run = run_tool({"suspects", fmt::format("{}", shop.pid())});
-    // From outside it is partial.
+    // A report that was read from outside is partial.
     CHECK_MESSAGE((run.status == 0 || run.status == 7), run.errors);
     const std::string first = run.output.substr(0, run.output.find("\n2. "));
     for (const std::string part : {"Audit", "@trail", "Audit::Entry"}) {

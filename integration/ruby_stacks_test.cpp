@@ -41,10 +41,10 @@ Trace trace_of(const element& fiber) {
 }
 
 struct Stacks {
-  std::map<std::int64_t, Trace> traces;      // by thread: of the fiber that it executes
+  std::map<std::int64_t, Trace> traces;      // by thread: the frames of the fiber that it executes
   std::map<std::string, std::string> doing;  // by the thread's name
   std::map<std::string, std::size_t> fibers;
-  Trace suspended;  // its functions
+  Trace suspended;  // the functions of the suspended fiber
   std::string first_finding;
 };
 
@@ -73,7 +73,7 @@ Stacks stacks_of(const std::string& source, int status = 0) {
   return found;
 }
 
-// Whether the frames of each thread are those that Ruby printed.
+// Checks that the frames of each thread are those that Ruby printed.
 void check_traces(const simdjson::dom::object& truth, const Stacks& found) {
   for (const auto& thread : truth) {
     const std::string tid(thread.key);

@@ -1,4 +1,4 @@
-// Ruby: dumps that it writes itself, and processes of which a copy writes one.
+// Ruby: dumps that it writes itself, and processes whose copy writes a dump.
 
 #include <map>
 #include <string>
@@ -49,7 +49,7 @@ TEST_CASE("the totals of a dump are those of Ruby's own ObjectSpace") {
     CHECK(packed.output == plain.output);
   }
   SUBCASE("cut off") {
-    // In the middle of a line.
+    // The dump is cut in the middle of a line.
     const ToolRun cut = run_in_shell(
         "{ head -n 400 \"$1\"; tail -n +401 \"$1\" | head -c 20; } | \"$0\" --count -", {dump});
     CHECK(cut.status == 7);
@@ -130,7 +130,7 @@ TEST_CASE("variables whose names have different encodings are named, and no sche
   const std::string half =
       fmt::format("{0} of {1} through ", program.count("Row") / 2, program.count("Row"));
   const std::string path = " → ROWS → [*] → @";
-  // In UTF-8, and the bytes of EUC-JP.
+  // The name in UTF-8, and the bytes of the name in EUC-JP.
   for (const std::string name : {"\u8868", "\xC9\xBD"}) {
     const std::size_t at = why.output.find(path + name + ", for instance");
     REQUIRE_MESSAGE(at != std::string::npos, why.output);
@@ -304,7 +304,7 @@ TEST_CASE("Ruby code is evaluated in a copy: its value, what it wrote, or its ex
   const ToolRun endless =
       run_tool({"--ruby", "sleep", "--timeout", "3", fmt::format("{}", program.pid())});
   CHECK(endless.status == 6);
-  // Code that waits in a copy may look like a copy that waits for a lock, and is tried again then.
+  // Code that waits may look like a copy that waits for a lock, and is then tried again.
   const bool is_told =
       endless.errors.find("the code did not return in time") != std::string::npos ||
       endless.errors.find("did not finish in") != std::string::npos;

@@ -1,5 +1,6 @@
-// Releases of Ruby that nobody has seen yet: the installed one, with another number in a copy of
-// its library. Where its structures have what is found by what references what, not by the number.
+// Releases of Ruby that nobody has seen yet: the installed release, with another number in a copy
+// of its library. The offsets in its structures are found by what references what, not by the
+// number.
 
 #include <optional>
 #include <string>
@@ -22,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The same program for each: 500 objects of a class, then it waits.
+// The program for all releases makes 500 objects of a class, and then waits.
 constexpr const char* kProgram =
     "class Session; end; ALL = Array.new(500) { Session.new };"
     "puts RUBY_VERSION; $stdout.flush; $stdin.gets; puts ALL.size; $stdout.flush";
@@ -31,10 +32,10 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// A copy of Ruby's library in its own directory, where the release has another number.
+// Ruby with a copy of its library, in its own directory, in which the release has another number.
 class OtherRuby {
  public:
-  // None: Ruby is in no library.
+  // The path of Ruby's library. None: Ruby has no library.
   static std::optional<std::string> library() {
     const ToolRun run = run_in_shell(
         "\"$1\" -e 'puts File.read(\"/proc/self/maps\")[%r{/\\S*/libruby\\S*}]'", {kRuby});
@@ -60,7 +61,7 @@ class OtherRuby {
     const ToolRun name =
         run_in_shell("\"$1\" -rrbconfig -e 'print RbConfig::CONFIG[\"LIBRUBY_SONAME\"]'", {kRuby});
     write_text(directory_.file(name.output), bytes);
-    // Its own libraries have the number of the release, and refuse another.
+    // Ruby's own extensions refuse a release with another number, so gems are disabled.
     child_.emplace(std::vector<std::string>{"/usr/bin/env", "LD_LIBRARY_PATH=" + directory_.path(),
                                             kRuby, "--disable-gems", "-e", begin + kProgram});
     REQUIRE(child_->read_line(60s) == to);
@@ -78,8 +79,8 @@ class OtherRuby {
   std::optional<ChildProcess> child_;
 };
 
-// The patch release with another last digit, another minor version that is known, and one that is
-// not.
+// The patch release with another last digit, another minor version that is known, and a minor
+// version that is unknown.
 struct Numbers {
   std::string patch, known, unknown;
 };
@@ -99,7 +100,7 @@ void check_copies(const OtherRuby& ruby) {
   CHECK(has(run.output, "  Session\n"));
 }
 
-// The heap and the stacks as they are read from outside.
+// Checks the heap and the stacks, which are read from outside.
 void check_outside(const OtherRuby& ruby, const std::string& number) {
   const ToolRun read = run_tool({"--count", "--snapshot", "freeze", ruby.pid()});
   CHECK_MESSAGE(read.status == 7, read.errors);

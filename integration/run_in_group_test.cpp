@@ -1,5 +1,5 @@
-// HAZARDS B2, B3: a control group with the tool in it is killed, or has too little memory for it,
-// while it has something in the target. The target is in another group, and continues.
+// HAZARDS B2, B3: a control group with the tool in it is killed, or has too little memory, while
+// the tool has something in the target. The target is in another group, and continues.
 
 #include <csignal>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // Freeze, clone and the dump routine in a clone give the same objects and edges for a stopped
-// service; for a busy one, each is consistent.
+// service. For a busy service, each of the three is consistent.
 
 #include <string>
 #include <vector>
@@ -64,7 +64,7 @@ TEST_CASE("freeze, clone and dump routine give the same objects and edges") {
   CHECK(difference(cloned, frozen) == "");
   const Dump told = dump_by(ways[2], target);
   CHECK(difference(frozen, told) == "");
-  // For a collector, slots that a thread keeps ready are alive. Nothing references them.
+  // The collector lists slots that a thread keeps ready as alive. Nothing references them.
   for (const auto& [base, object] : frozen) {
     for (const auto& [offset, to] : object.words) {
       CHECK(frozen.contains(to) == told.contains(to));
@@ -74,7 +74,7 @@ TEST_CASE("freeze, clone and dump routine give the same objects and edges") {
       fmt::format("{} objects and their edges by freeze, clone and routine; the routine "
                   "lists {} more, which a thread keeps ready",
                   frozen.size(), told.size() - frozen.size()));
-  // All bytes: the same objects, and in each the same pointers.
+  // A dump of all bytes has the same objects, and the same pointers in each.
   const std::vector<std::string> full{"--inject", "--values", "--keep"};
   const Dump bytes = read_dump(text_by(full, target), true);
   CHECK(bytes.size() == told.size());

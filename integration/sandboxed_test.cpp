@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kSandboxed = "sandboxed";
 constexpr std::int64_t kObjects = 1000;  // that each of its two threads makes for a command
 
-// The allocations in the ring, by their threads.
+// The number of allocations in the ring, by thread.
 std::map<std::uint32_t, std::int64_t> drain(trace::Installation& installed) {
   std::map<std::uint32_t, std::int64_t> made;
   for (;;) {

@@ -1,4 +1,4 @@
-// A saved snapshot gives the same reports as the process that it was taken of.
+// A saved snapshot gives the same reports as the process from which it was taken.
 
 #include <csignal>
 #include <fstream>
@@ -102,7 +102,7 @@ TEST_CASE("a file is read without rights, and a signal ends that at any moment")
   };
   for (int round = 0; round < 20; ++round) {
     CAPTURE(round);
-    // It waits for a writer of the pipe. The signal may come before it has opened that.
+    // The tool waits for a writer of the pipe. The signal may come before it has opened the pipe.
     ChildProcess tool({tool_path(), "--count", "--timeout", "60", pipe});
     const auto is_confined = [&] {
       const pid_t reader = child_of(tool.pid());

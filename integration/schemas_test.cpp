@@ -14,7 +14,7 @@ namespace heapattach {
 
 namespace {
 
-// Debian's own, which finds Debian's modules whatever other one comes first in PATH.
+// Debian's own Python, which finds Debian's modules. Another one may come first in PATH.
 constexpr const char* kPython = "/usr/bin/python3";
 constexpr const char* kReport = CONSUMERS "/../../report";
 constexpr const char* kSaved = CONSUMERS "/../data/heap.jsonl";
@@ -65,7 +65,7 @@ TEST_CASE("a reader written from the page on data alone counts what heapattach c
     const ToolRun theirs = read_with_example(one);
     INFO(theirs.errors);
     CHECK(theirs.status == 0);
-    // Ours has a header line, and a row of its own for what is unreachable.
+    // heapattach's table has a header line, and an additional row for unreachable objects.
     const auto sorted = "tail -n +2 | grep -v unreachable | sort";
     const std::string expected =
         run_in_shell(fmt::format("printf %s \"$1\" | {}", sorted), {ours.output}).output;

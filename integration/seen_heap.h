@@ -12,7 +12,7 @@
 
 namespace heapattach {
 
-// The live set of a process, from the code that makes snapshots.
+// The live set of a process, as the code for snapshots finds it.
 struct SeenHeap {
   std::map<std::uint64_t, std::uint64_t> live;  // address -> bytes
   std::set<std::uint64_t> free;                 // on free lists
@@ -23,8 +23,8 @@ struct SeenHeap {
   std::vector<std::string> problems;
 };
 
-// The memory that is copied in addition to the heap: only the memory that the collector scans, or
-// all of the process's own, as for malloc's heap.
+// The memory that is copied in addition to the heap: only what the collector scans, or all private
+// memory, as for malloc's heap.
 enum class Copied : std::uint8_t { Roots, Everything };
 SeenHeap look_at(pid_t pid, Copied copied = Copied::Roots);
 
@@ -32,16 +32,16 @@ SeenHeap look_at(pid_t pid, Copied copied = Copied::Roots);
 // "listed=N", and then N lines "<address> <bytes>".
 struct Difference {
   std::size_t listed = 0;
-  std::size_t links = 0;  // listed, and on a free list: the collector marks these lists too
+  std::size_t links = 0;  // listed, but on a free list: the collector also marks these lists
   std::size_t missed = 0;
   std::size_t unlisted = 0;
   std::size_t other_sizes = 0;
-  std::string first;  // some of the different ones
+  std::string first;  // some of the objects that differ
 };
 Difference compare_with_list(LiveTarget& target, const SeenHeap& seen);
 
-// An object whose fate the target knows: it answers "known" with "known=N", and then N lines
-// "<alive 0|1> <address> <what>".
+// An object whose fate the target knows. The target answers "known" with "known=N", and then N
+// lines "<alive 0|1> <address> <what>".
 struct KnownObject {
   bool is_alive = false;
   std::uint64_t address = 0;

@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::int64_t kSignals = 20'000;
 
-// Freezes a fresh target, again and again, until all signals have been sent to it. Returns how
-// often.
+// Freezes a new target again and again until all signals have been sent to it. Returns the number
+// of freezes.
 int freeze_between_signals() {
   LiveTarget target("signaller");
   target.child().send_line("send " + std::to_string(kSignals));

@@ -1,5 +1,5 @@
-// Every report in turn on services at full load, a third of the runs killed at random: nothing is
-// lost, and nothing grows. The long form runs for HEAPATTACH_SOAK_MINUTES, or 20.
+// Runs all reports in turn on services at full load, and kills a third of the runs at random.
+// Nothing is lost, and nothing grows. The long form takes HEAPATTACH_SOAK_MINUTES, by default 20.
 
 #include <csignal>
 #include <cstdlib>
@@ -56,7 +56,8 @@ const std::vector<Words> kOfHeap{{"--count"},
                                  {"--call", "getpid()"},
                                  {"--suspects"}};
 
-// Complete, partial, too late on a busy machine, or after a killed run that still traces.
+// Whether a run was complete, partial, too late on a busy machine, or met a killed run that is
+// still tracing.
 bool is_good_end(int status) {
   const std::set<int> good{0, 6, 7, 9};
   return WIFEXITED(status) && good.contains(WEXITSTATUS(status));
@@ -107,14 +108,14 @@ TEST_CASE("services at full load lose nothing under every report in turn and ran
   std::optional<LiveTarget> heap;
   if (is_target_built("collecting")) heap.emplace("collecting", Words{"2"});
   Soak soak;
-  soak.run(pipeline.pid(), kOfAny);  // what is only done once is done
+  soak.run(pipeline.pid(), kOfAny);  // does everything that is only done once
   const Size before = size_of(pipeline.pid());
   const auto begin = Clock::now();
   while (goes_on(soak.runs(), begin)) {
     soak.run(pipeline.pid(), kOfAny);
     if (heap) soak.run(heap->pid(), kOfHeap);
   }
-  // A copy that a killed run has left ends by itself, and the next run clears up after it.
+  // A copy that a killed run has left behind ends by itself, and the next run reaps it.
   CHECK(eventually(30s, [&] {
     return run_tool({"--stacks", std::to_string(pipeline.pid())}).status == 0 &&
            children_of(pipeline.pid()).empty();

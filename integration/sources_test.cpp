@@ -1,6 +1,6 @@
 // One heap from different sources: the process, its snapshot, its core file, and the dumps that a
-// routine in it writes. Each report is the same from each, except for what a source lacks, which
-// the report mentions.
+// routine in it writes. Each report is the same for all sources, except for what a source lacks;
+// the report mentions that.
 
 #include <csignal>
 #include <string>
@@ -26,15 +26,15 @@ bool says(const ToolRun& run, const std::string& text) {
   return (run.output + run.errors).find(text) != std::string::npos;
 }
 
-// The heap of a service that has kept 300 products too many, saved in every possible way.
+// The heap of a service that has kept 300 products too many, saved in every way.
 struct Sources {
   Sources() {
     (void)target.ask("cache=300");
     (void)target.ask("note=20");
-    // It has answered, but may not have run since to wait for the next question.
+    // The target has answered, but may not have begun to wait for the next question.
     REQUIRE(eventually(30s, [&] { return state_of(target.pid(), target.pid()) == 'S'; }));
     for (const auto& [file, values] : {std::pair(&graph, false), std::pair(&full, true)}) {
-      // The heapattach of the tests is in a directory without its library.
+      // The directory of the tests' heapattach does not contain its library.
       std::vector<std::string> arguments{"--inject", "--library", ROUTINE_LIBRARY,
                                          "--keep",   *file,       pid};
       if (values) arguments.emplace_back("--values");
@@ -104,7 +104,7 @@ TEST_CASE("the process and its snapshot and core file give the same reports") {
   for (const std::vector<std::string>& report : reports) {
     sources.check_same(report);
   }
-  // A file shows only the collector's heap.
+  // A file contains only the collector's heap.
   const ToolRun summary = sources.of_process({"--summary"});
   REQUIRE_MESSAGE(summary.status == 0, summary.errors);
   const std::string heap = summary.output.substr(summary.output.find("live objects"));

@@ -16,7 +16,7 @@ namespace heapattach {
 
 namespace {
 
-// However long a thread has to wait for a processor to stop on.
+// Runs --stacks with a limit that allows for threads that wait long for a processor to stop on.
 ToolRun stacks_of(pid_t pid, std::vector<std::string> more = {}) {
   more.insert(more.begin(), {"--stacks", "--max-pause", "60000", std::to_string(pid)});
   return run_tool(more);
@@ -75,7 +75,7 @@ TEST_CASE("the first line names what a Crystal service hangs on") {
        {"deadlock: fiber \"", "\"transfer\" in Ledger#transfer", "\"report\" in Ledger#report",
         "waits for Mutex 0x", "a field of a Ledger", "holds"},
        {"hanging.cr:", "waits for a connection to ", "listening", "sleeps, "}},
-      // The main fiber, which sleeps, may still act: nothing is proved.
+      // The main fiber sleeps and may still act, so nothing is proved.
       {"exchange",
        {"process "},
        {"fiber \"asker\"", "Exchange#ask", "fiber \"answerer\"", "Exchange#answer",
@@ -134,7 +134,7 @@ TEST_CASE("fibers that wait for what nothing else can reach are named in a snaps
   CHECK(line.find("heard") == std::string::npos);
   CHECK(line.find("run_lost") == std::string::npos);
   CHECK(harm_done_to(target.pid()) == "");
-  // Fibers that somebody can wake, in programs that have nothing to do for the moment.
+  // In these programs, which have nothing to do at the moment, something can wake the fibers.
   for (const char* mode : {"pool", "actors", "signals"}) {
     CAPTURE(mode);
     LiveTarget idle("waits_default", {mode});
@@ -174,8 +174,8 @@ TEST_CASE("the stacks of a saved snapshot begin with the same line as those of t
   }
 }
 
-// The waits of all fibers, in a program that waits in every possible way: waits.py asks the
-// program, and compares. The same for programs with nothing to do, and for stuck ones.
+// waits.py compares the waits of all fibers with what the program says: in a program that waits in
+// every possible way, in programs with nothing to do, and in stuck ones.
 TEST_CASE("each fiber's wait is reported right, and no idle program is reported to hang") {
   if (!is_target_built("waits_default")) {
     print_skip("no Crystal compiler");
@@ -188,11 +188,12 @@ TEST_CASE("each fiber's wait is reported right, and no idle program is reported 
   CHECK(run.status == 0);
   const std::size_t end = run.output.find(" fibers right, 0 faults");
   REQUIRE(end != std::string::npos);
-  // The program has one for each thing to wait for, of which later releases of Crystal have more.
+  // The program has a fiber for each kind of wait; later releases of Crystal have more kinds.
   CHECK(std::stoi(run.output.substr(run.output.rfind(' ', end - 1) + 1)) >= 20);
 }
 
-// Most of what a fiber does is in one function, without lines, and perhaps without names.
+// In such a program, one function contains most of what a fiber does, without lines, and perhaps
+// without names.
 TEST_CASE(
     "the report says nothing false about fibers of an optimized program without debug "
     "information") {
@@ -227,7 +228,7 @@ TEST_CASE("nothing is wrong with an HTTP server that waits for its clients") {
   CHECK_FALSE(says(run, "the reason is unknown"));
 }
 
-// So many that their objects have more than one size.
+// There are so many fibers that their objects have more than one size.
 TEST_CASE("all of several thousand fibers are found") {
   if (!is_target_built("hanging_default")) {
     print_skip("no Crystal compiler");

@@ -32,7 +32,7 @@ types::TypeModel model_of(const std::vector<const char*>& names) {
   return model;
 }
 
-// The stacks of a target that was held for as long as copying them takes.
+// The stacks of a target, which is held only while they are copied.
 struct SeenStacks {
   explicit SeenStacks(pid_t pid, types::TypeModel names = {})
       : model(std::move(names)),
@@ -63,7 +63,7 @@ struct SeenStacks {
     }
     return names;
   }
-  // "frame function name: type", for the target's own functions.
+  // Whether a function of the target's own has a local variable with this name and type.
   [[nodiscard]] bool has_local(const std::string& function,
                                const std::string& name,
                                const std::string& type) const {

@@ -1,4 +1,4 @@
-// HAZARDS A7: a target that its user stopped stays stopped, and its parent does not notice us.
+// HAZARDS A7: a target that its user has stopped stays stopped, and its parent notices nothing.
 
 #include <csignal>
 #include <cstdlib>
@@ -25,7 +25,7 @@ bool all_stopped(pid_t pid) {
   return true;
 }
 
-// The notices that the parent of `pid`, which we are, got since the last call: "stopped",
+// The notices about `pid` that its parent, this test, got since the last call: "stopped",
 // "continued".
 std::string news_of(pid_t pid, int what) {
   siginfo_t news{};

@@ -35,8 +35,8 @@ struct Totals {
   std::uint64_t types = 0;
 };
 
-// None: the release was not tried, and is refused. Its count may also be partial, and must still
-// add up.
+// The totals of a count. None if the release was not tried and is refused. The count of such a
+// release may also be partial, but must still add up.
 std::optional<Totals> count_of(pid_t pid, const Release& release) {
   const ToolRun run = run_tool({"--count", "-f", "json", fmt::format("{}", pid)});
   INFO(run.errors);
@@ -96,7 +96,7 @@ TEST_CASE("guile's heap adds up, and has the size that guile reports") {
     REQUIRE(line.has_value());
     return *line;
   };
-  // To print the size may need more memory than the heap has: then the next one differs.
+  // Printing the size may need more memory than the heap has; then the next size differs.
   std::string before = size();
   for (int i = 0;; ++i) {
     const auto totals = count_of(child.pid(), release);
@@ -135,8 +135,8 @@ TEST_CASE("ecl's heap adds up") {
   CHECK(child.read_line(seconds(20)) == "50000");
 }
 
-// Its arrays come from GC_malloc_ignore_off_page, which ends in a jump to another function that is
-// traced.
+// ecl allocates arrays with GC_malloc_ignore_off_page, which ends in a jump to another traced
+// function.
 TEST_CASE("a trace of ecl adds up to what the collector allocated") {
   const std::string ecl = find_program({"/usr/bin/ecl"});
   if (ecl.empty()) return;
@@ -175,7 +175,7 @@ TEST_CASE("w3m's heap adds up") {
   for (int line = 0; line < 2000; ++line) {
     child.send_line(fmt::format("<p>paragraph {} <a href=\"x\">of many</a>", line));
   }
-  // It has read this much, and waits for the rest of its page.
+  // The program has read this much, and waits for the rest of its page.
   const std::string stat = fmt::format("/proc/{}/stat", child.pid());
   const auto waits = [&stat] { return read_text(stat).find(") S ") != std::string::npos; };
   REQUIRE(eventually(seconds(20), waits));
@@ -197,14 +197,15 @@ TEST_CASE("roots from a program's own hook are not silently ignored") {
   CHECK(check.status == 7);
   CHECK(check.output.find("push_kept of target_root_hook") != std::string::npos);
   CHECK(check.output.find("but it would be partial") != std::string::npos);
-  // The collector's roots are nothing to malloc's heap, all of whose references are in memory.
+  // malloc's heap does not depend on the collector's roots: all references to it are in memory.
   CHECK(run_tool({"--count", "--heap", "malloc", fmt::format("{}", hooked.pid())}).status == 0);
   LiveTarget without("root_hook", {"--default"});
   CHECK(run_tool({"--count", fmt::format("{}", without.pid())}).status == 0);
   CHECK(run_tool({"--check", fmt::format("{}", without.pid())}).status == 0);
 }
 
-// The collector's own function for more roots has no name there, and is in the program's file.
+// In this program, the collector's own function for more roots has no name, and is in the program's
+// file.
 TEST_CASE("the collector's own hook for roots is known without its name") {
   if (!is_target_built("root_hook_exported")) return;
   LiveTarget hooked("root_hook_exported");
@@ -217,7 +218,7 @@ TEST_CASE("the collector's own hook for roots is known without its name") {
   CHECK(healthy.status == 0);
 }
 
-// Its code alone shows which function the collector would call by itself.
+// Only the collector's code shows which function it would call by default.
 TEST_CASE("a program's own hook for roots is known without any symbols") {
   for (const char* name : {"root_hook_stripped", "root_hook_alone"}) {
     CAPTURE(name);

@@ -1,5 +1,5 @@
-// Duplicate strings, from the process and from a snapshot of it; a snapshot without texts cannot
-// show them, and the report mentions that.
+// Duplicate strings of a process and of its snapshot. A snapshot without texts cannot show them,
+// and the report mentions that.
 
 #include <string>
 

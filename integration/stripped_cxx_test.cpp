@@ -1,5 +1,5 @@
-// C++ programs without symbols: their classes have names all the same, and as many objects as the
-// program says.
+// In C++ programs without symbols, classes still have names, and as many objects as the program
+// says.
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
-// A process's memory by use, compared with the kernel's and the collector's numbers: everything is
-// counted, once.
+// The memory of a process by use, compared with the numbers of the kernel and of the collector.
+// Everything is counted once.
 
 #include <algorithm>
 #include <fstream>
@@ -91,7 +91,7 @@ TEST_CASE("a summary agrees with the collector's own numbers and with the kernel
     // Pages of files come and go as the machine needs its memory.
     CHECK(rss >= std::min(before, after) - kTouched);
     CHECK(rss <= std::max(before, after) + kTouched);
-    // Blocks in use were written to when they were allocated.
+    // Blocks in use are resident, because they were written to when they were allocated.
     const std::int64_t in_use = own.at("heap") - own.at("free");
     CHECK(std::int64_t(summary.use("heap_in_use")["mapped_bytes"]) == in_use);
     CHECK(std::int64_t(summary.use("heap_in_use")["resident_bytes"]) <= in_use);
@@ -132,7 +132,7 @@ TEST_CASE("reports say whose the memory is that no heap has") {
   const std::string pid = fmt::format("{}", target.pid());
   Summary summary({pid});
   CHECK(std::string_view(summary.report["objects_of"]) == "CPython");
-  // The kernel's sum, and malloc's part of it, are told apart from CPython's.
+  // The memory of CPython's own allocator is distinguished from malloc's.
   CHECK(std::int64_t(summary.use("other")["resident_bytes"]) > 300000 * 48);
   CHECK(std::int64_t(summary.use("malloc")["resident_bytes"]) <= summary.heap("heap_bytes"));
   constexpr const char* kSentence = "CPython keeps small objects in arenas";

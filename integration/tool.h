@@ -20,13 +20,13 @@ struct ToolRun {
 // minute and a half.
 ToolRun run_tool(const std::vector<std::string>& arguments, const ChildOptions& options = {});
 
-// Runs heapattach through a line of bash, in which "$0" is heapattach and "$@" are `arguments`: for
-// unusual destinations of its output.
+// Runs a line of bash, in which "$0" is heapattach and "$@" are `arguments`, for example to give
+// heapattach an unusual output.
 ToolRun run_in_shell(const std::string& script,
                      const std::vector<std::string>& arguments,
                      const ChildOptions& options = {});
 
-// The path of heapattach, readable even for users who may not read the build directory.
+// The path of heapattach, in a place that users who may not read the build directory can read.
 const std::string& tool_path();
 
 // A temporary directory that everybody may read.
@@ -39,7 +39,7 @@ class TemporaryDirectory {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-  // The names of its files, sorted.
+  // The names of the files in the directory, sorted.
   [[nodiscard]] std::vector<std::string> list() const;
 
  private:

@@ -1,4 +1,4 @@
-// One snapshot in every available format has the same objects and bytes in all of them.
+// One snapshot has the same objects and bytes in every available format.
 
 #include <string>
 #include <utility>

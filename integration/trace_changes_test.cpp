@@ -1,5 +1,5 @@
-// A program that forks, starts another program, or changes what a trace relies on, while it is
-// traced.
+// While it is traced, a program forks, starts another program, or changes something that the trace
+// relies on.
 
 #include <algorithm>
 #include <set>
@@ -48,7 +48,7 @@ class BeforeRelocation final : public MemoryReader {
   const Module& module_;
 };
 
-// Name, position, and how an entry is hooked.
+// The name and the position of each entry, and how it is hooked.
 std::set<std::string> entries_of(const trace::Hooks& hooks) {
   std::set<std::string> entries;
   for (const trace::Entry& entry : hooks.allocations) {
@@ -58,7 +58,8 @@ std::set<std::string> entries_of(const trace::Hooks& hooks) {
   return entries;
 }
 
-// For whether processes share their memory.
+// Whether the kernel can tell which processes share memory. If not, prints that the test is
+// skipped.
 bool has_kcmp() {
   constexpr int kKcmpMemory = 1;  // KCMP_VM
   if (syscall(SYS_kcmp, getpid(), getpid(), kKcmpMemory, 0, 0) == 0) return true;
@@ -137,7 +138,7 @@ TEST_CASE("code that a process which is not stopped may run stays until that pro
   CHECK_MESSAGE(removed->why.find("shares its memory") != std::string::npos, removed->why);
   CHECK(is_working(target));
   target.ask("unshare");
-  installed->reset();  // or it still reads its ring
+  installed->reset();  // otherwise it would still read its ring
   static_cast<void>(run_tool({"-q", "--count", fmt::format("{}", target.pid())}));
   CHECK(difference(before, lasting_traces(target)) == "");
   CHECK(is_working(target));
@@ -170,7 +171,7 @@ TEST_CASE("a program that sets a handler of its own while it is traced keeps it"
     return target.ask()["events"] > 3;
   });
   CHECK(has_warning(trace, "what is in use is unknown"));
-  // It may call the one that it replaced, so that stays where it is.
+  // The program's new handler may call the one that it has replaced, so that stays in the program.
   CHECK(has_warning(trace, "the program has set another handler of collection events"));
   Answer now = target.ask();
   CHECK(now["own_handler"] == 1);

@@ -1,5 +1,5 @@
-// HAZARDS E15: other processes that share a program's descriptor table are not stopped with it.
-// They can replace the memory that a trace has made with another file.
+// HAZARDS E15: processes that share a program's descriptor table are not stopped with the program.
+// They can replace a trace's memory in it with another file.
 
 #include <csignal>
 #include <string>
@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// After the program has made the memory, waits until the other process has replaced it.
+// Waits until the other process has replaced the memory that the program has just made.
 class Replaced final : public PassingControl {
  public:
   Replaced(RemoteControl& real, pid_t pid, std::string path)

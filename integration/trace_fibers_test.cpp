@@ -14,7 +14,7 @@ namespace heapattach {
 
 namespace {
 
-// The allocations of a trace by type and name of the fiber.
+// The allocations of a trace, by type and by the name of the fiber.
 std::map<std::pair<std::string, std::string>, double> made_by_fibers(const trace::Trace& trace) {
   std::map<std::pair<std::string, std::string>, double> made;
   for (const trace::Cell& cell : trace::count_cells(trace, {.fibers = true})) {

@@ -1,5 +1,4 @@
-// A saved trace, of which the sums are known by hand, in every format: each is read by the program
-// that it is made for.
+// A saved trace with known sums, in every format. The program for which a format is made reads it.
 
 #include <string>
 
@@ -17,7 +16,7 @@ namespace {
 
 const std::string kTrace = CONSUMERS "/../data/trace.jsonl";
 
-// The trace in a file whose name has the format.
+// The trace, converted to a file whose name determines the format.
 class Exported {
  public:
   explicit Exported(const std::string& name, const std::vector<std::string>& more = {})

@@ -1,5 +1,5 @@
-// A trace keeps its promises to the user and to the program when time runs out, when nobody reads
-// its output, and after it was killed.
+// A trace keeps its promises to the user and to the program when its time is over, when nobody
+// reads its output, and after it was killed.
 
 #include <chrono>
 #include <csignal>
@@ -55,7 +55,7 @@ TEST_CASE("a program that records as fast as it can does not keep a trace from e
   const auto took = std::chrono::steady_clock::now() - begin;
   INFO(run.errors);
   CHECK((run.status == 0 || run.status == 6 || run.status == 7));
-  // 4.3 s, and the time that the guardian adds on a busy machine.
+  // It takes 4.3 s, and the time that the guardian adds on a busy machine.
   CHECK(took < 10s);
   print_figure(fmt::format("a trace of 0.3 s with --timeout 3 took {:.1f} s",
                            std::chrono::duration<double>(took).count()));

@@ -1,4 +1,4 @@
-// The table of a trace on a terminal, and the limit of the work for it.
+// The table of a trace on a terminal, and the limit on the work for it.
 
 #include <algorithm>
 #include <cctype>
@@ -16,7 +16,7 @@ namespace heapattach {
 
 namespace {
 
-// How many columns the widest line of the last table takes that was drawn as a whole.
+// The width in columns of the widest line in the last table that was drawn completely.
 std::size_t widest_line(const std::string& screen) {
   const auto end = screen.rfind("\r\x1b[");
   const auto begin = end == std::string::npos ? end : screen.rfind("\r\x1b[", end - 1);
@@ -43,7 +43,8 @@ TEST_CASE("a live table fits its terminal, also after this has become narrower")
   REQUIRE(is_working(target));
   const TemporaryDirectory directory;
   const std::string screen = directory.file("screen");
-  // After each size, two more tables: the first one may have been begun before.
+  // After each change of size, two tables are drawn, because the first one may have begun before
+  // it.
   const ToolRun run = run_in_shell(
       "set -m; script -qfec \"stty rows 40 cols 100; exec '$0' trace --live --no-mark --for 5m "
       "--by function "

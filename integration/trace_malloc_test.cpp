@@ -1,4 +1,4 @@
-// Tracing malloc in a live program that knows which of its places has allocated and freed how much.
+// Traces malloc in a live program that knows how much each of its places has allocated and freed.
 
 #include <array>
 #include <chrono>
@@ -90,7 +90,7 @@ TEST_CASE("the estimates of a trace of malloc fit what the program knows, for ea
   LiveTarget target(kTarget, {"2"});
   const int times = rounds(1, 30);
   int compared = 0;
-  int beyond = 0;  // three standard deviations: one in 370
+  int beyond = 0;  // how often an estimate was off by three standard deviations: one in 370
   for (int i = 0; i < times; ++i) {
     const TracedRounds traced = trace_places(target, 4 << 10, 60'000);
     auto sites = sites_of(traced.trace);
@@ -159,8 +159,8 @@ TEST_CASE("a tracer of malloc that is killed at any step harms nothing") {
   }
 }
 
-// A run that finds the process traced must take away only what it has put there itself: the first
-// run's entries jump to its code.
+// A run that finds the process already traced may remove only what it has installed itself: entries
+// still jump to the code of the first run.
 TEST_CASE("a trace that begins too late leaves the other one alone") {
   LiveTarget target(kTarget, {"2", "free"});
   const Traces before = lasting_traces(target);
@@ -199,12 +199,12 @@ TEST_CASE("traces that begin together harm nothing") {
     const ToolRun two = other.get();
     INFO(one.errors, two.errors);
     REQUIRE(is_working(target));
-    // On a busy machine, each may find the other's beginning and give up. Status 7: this program
-    // makes more samples than can be read.
+    // On a busy machine, each run may find that the other has begun, and give up. Status 7 is good,
+    // because this program makes more samples than can be read.
     for (const int status : {one.status, two.status}) done += status == 0 || status == 7 ? 1 : 0;
   }
   CHECK(done > 0);
-  // If the one that gave up could not close its file, the next report does.
+  // If the run that gave up could not close its file in the program, the next report does.
   CHECK(run_tool({"--stacks", pid}).status == 0);
   CHECK(target.ask()["bad"] == 0);
   CHECK(difference(before, lasting_traces(target)) == "");

@@ -25,7 +25,7 @@ namespace {
 
 constexpr const char* kTarget = "malloc_sites";
 
-// The allocations in a table by function; 0 if it is not there.
+// The allocations of a function in a table by function; 0 if it is not in the table.
 std::uint64_t allocations_of(const ToolRun& run, std::string_view function) {
   simdjson::dom::parser parser;
   simdjson::dom::element json;
@@ -84,7 +84,7 @@ TEST_CASE("a preloaded malloc that calls the next one counts once, and is on the
   const auto preloaded = static_cast<double>(allocations_of(table, "malloc"));
   const auto zeroed = static_cast<double>(allocations_of(table, "make_zeroed"));
   CHECK(zeroed > 0);
-  // For one calloc, which is not preloaded, the program calls malloc three times and an eighth.
+  // For each calloc, which is not preloaded, the program calls malloc 3.125 times.
   CHECK(preloaded > 2.2 * zeroed);
   CHECK(preloaded < 4.2 * zeroed);
   const ToolRun folded = run_tool({"-q", "trace", "-f", "folded", "--full", file});
@@ -100,8 +100,8 @@ TEST_CASE("a program with a malloc of its own is not traced, and its malloc is n
   CHECK(run.errors.find("has a malloc of its own") != std::string::npos);
 }
 
-// Another trace that is being installed stops the program, too. malloc's heap may not be readable
-// where it has stopped; in this program it never is.
+// Another trace that is being installed stops the program, too. malloc's heap may be unreadable at
+// that moment; in this program it always is.
 TEST_CASE("a program that another process has stopped is refused by that process's name") {
   LiveTarget target("unallocated");
   const pid_t pid = target.pid();

@@ -1,4 +1,4 @@
-// The stacks of a trace beside those of gdb, of the same calls, as compilers make them.
+// The stacks of a trace are compared with gdb's for the same calls, in code of several compilers.
 
 #include <atomic>
 #include <csignal>
@@ -33,7 +33,8 @@ bool is_installed(const std::string& program) {
   return run_in_shell("command -v \"$1\"", {program}).status == 0;
 }
 
-// "#2  0x00005585 in inlined (bytes=64) at chain.c:20" is `inlined`.
+// The program's functions in a backtrace of gdb: "#2  0x00005585 in inlined (bytes=64) at
+// chain.c:20" gives `inlined`.
 Line line_of_gdb(pid_t pid) {
   const ToolRun run = run_in_shell(
       "exec gdb -nx -q -batch -p \"$1\" -ex 'break GC_malloc_kind' -ex continue -ex bt </dev/null",
@@ -50,7 +51,7 @@ Line line_of_gdb(pid_t pid) {
   return line;
 }
 
-// One for each different stack.
+// The lines of functions in a trace, one for each different stack.
 std::vector<Line> lines_of_trace(pid_t pid) {
   Request request;
   request.pid = pid;
@@ -141,7 +142,7 @@ std::set<Addresses> stacks_of_trace(LiveTarget& target, const std::string& quest
   for (const trace::Stack& stack : trace.stacks) {
     Addresses addresses;
     for (const std::uint32_t frame : stack.frames) {
-      // Frames that are inlined have the address of the one around them.
+      // An inlined frame has the address of the frame around it.
       const std::uint64_t at = trace.frames[frame].address + 1;
       if (addresses.empty() || addresses.back() != at) addresses.push_back(at);
     }

@@ -1,4 +1,4 @@
-// Tracing a live program that knows what it allocates.
+// Traces a live program that knows what it allocates.
 
 #include <algorithm>
 #include <cmath>
@@ -50,7 +50,7 @@ TEST_CASE("the estimates of a trace fit what the program knows, for each place")
                                                     {"make_resized", "resized"}};
   const int times = rounds(1, 30);
   int compared = 0;
-  int beyond = 0;  // three standard deviations: one in 370
+  int beyond = 0;  // how often an estimate was off by three standard deviations: one in 370
   for (int i = 0; i < times; ++i) {
     const TracedRounds traced = trace_rounds(target, 16 << 10, 100'000, false);
     CHECK(traced.trace.header.complete);
@@ -80,7 +80,7 @@ TEST_CASE("the estimates of a trace fit what the program knows, for each place")
 
 namespace {
 
-// Each place has as many allocations, deaths and releases as the program counted.
+// Checks that each place has as many allocations, deaths and releases as the program has counted.
 void check_exact(const TracedRounds& traced) {
   const auto truth = [&](const char* name) {
     return static_cast<std::uint64_t>(traced.after.at(name) - traced.before.at(name));
@@ -123,7 +123,7 @@ TEST_CASE("every allocation is recorded, and its end is the one that finalizers 
   Answer after = target.ask();
   CHECK(after["bad"] == 0);
   if (arguments.back() != "handler") return;
-  // It has been called for each collection, before the trace, during it and after.
+  // The program's handler was called for each collection: before, during and after the trace.
   CHECK(after["own_handler"] == 1);
   CHECK(after["events"] > traced.before.at("events"));
   CHECK(after["events"] - traced.before.at("events") ==

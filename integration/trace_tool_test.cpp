@@ -26,7 +26,8 @@ namespace {
 
 constexpr const char* kTarget = "allocating";
 
-// Status 7 is for a busy machine, on which samples may be lost: the table says so.
+// A table of a trace. On a busy machine, samples may be lost; then the status is 7 and the table
+// says so.
 struct Table {
   explicit Table(const ToolRun& run) {
     INFO(run.output << run.errors);
@@ -55,12 +56,13 @@ struct Table {
   std::uint64_t drops = 0;
 };
 
-// All its threads run, and its heap has grown.
+// Waits until all threads of the target run and its heap has grown.
 void wait_until_working(LiveTarget& target) {
   while (target.ask()["rounds"] < 20'000) usleep(1000);
 }
 
-// Without the signals: while a program collects, its threads block them for a moment.
+// The differences in a working program, without blocked signals: during a collection, its threads
+// block signals for a moment.
 std::string difference_at_work(Traces before, pid_t pid) {
   Traces after = traces_of(pid);
   before.signals.clear();
@@ -133,7 +135,7 @@ TEST_CASE("a second Ctrl-C ends a trace without a report, and leaves the program
         "until grep -q 'traces GC_' \"$2\" || ! kill -0 $tool; do sleep 0.05; done; "
         "kill -INT $tool; sleep 0.00$3; kill -INT $tool; wait $tool",
         {fmt::format("{}", target.pid()), directory.file("steps"), fmt::format("{}", i % 10)});
-    // It may just have written its report, about samples that were lost or not.
+    // The tool may have written its report just before, with or without lost samples.
     if (run.output.empty()) {
       CHECK(run.status == 128 + SIGINT);
     } else {
@@ -156,7 +158,7 @@ TEST_CASE("a program that the tool starts is traced from its beginning to its ex
   const std::string steps = read_text(directory.file("steps"));
   INFO(run.output << steps);
   CHECK(steps.find("the program exited with status 0") != std::string::npos);
-  // Its own output is what it prints without us.
+  // The program's own output is the same as without heapattach.
   REQUIRE(run.output.starts_with("ready\n"));
   const std::size_t at = run.output.rfind("\nsmall=");
   REQUIRE(at != std::string::npos);
@@ -188,7 +190,7 @@ TEST_CASE("--live shows the first rows while it records, and needs a terminal") 
       {pid, directory.file("trace.txt"), screen});
   const std::string seen = read_text(screen);
   INFO(run.errors << seen);
-  // Each table is drawn over the one before.
+  // Each table is drawn over the previous one.
   const auto first = seen.find("make_small");
   REQUIRE(first != std::string::npos);
   const auto second = seen.find("make_small", first + 1);
@@ -222,8 +224,8 @@ TEST_CASE("a program that cannot be started is named with the reason") {
 
 namespace {
 
-// The objects in the program's arrays after this many rounds of each of its threads, which do the
-// same: the round's small object at its number, and its atomic one at seven times that.
+// The objects in the program's arrays after this many rounds of each of its threads. Each round
+// puts its small object at the round's number, and its atomic object at seven times that.
 std::map<std::string, int> kept_after(int rounds, int threads) {
   constexpr int kKept = 4096;
   constexpr int kStep = 7;
@@ -260,7 +262,7 @@ TEST_CASE("what a trace calls in use is what the program can still reach at its 
   const Table table(run);
   CHECK(run.errors.find("of the trace are unreachable in the heap") != std::string::npos);
   CHECK(run.errors.find("no collection ran") == std::string::npos);
-  // Words that look like an address keep a few more, and so does each release that was lost.
+  // Words that look like an address keep a few more objects, and so does each lost release.
   constexpr std::uint64_t kMore = 40;
   const std::uint64_t more = kMore + table.drops;
   for (const auto& [function, count] : kept_after(kRounds, kThreads)) {

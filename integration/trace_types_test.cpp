@@ -1,4 +1,5 @@
-// The types that a trace learns from objects, beside what the program makes where.
+// The types that a trace learns from objects are compared with what the program makes in each
+// place.
 
 #include <csignal>
 #include <map>
@@ -18,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How many allocations with such a type were made where a function of this name is on the stack.
+// By function on the stack, and then by type: the number of allocations.
 using Made = std::map<std::string, std::map<std::string, int>>;
 
 Made made_in(const trace::Trace& trace, const std::string& prefix) {
@@ -73,7 +74,7 @@ void check_shapes(const std::string& option) {
       CHECK_MESSAGE(is_right, type, " ", count, " times");
     }
   }
-  // Half of them are freed at once; the others stay for longer than it takes to look.
+  // Half of the objects are freed at once; the others stay long enough to be looked at.
   CHECK(made["square"]["Square"] > sum_of(made["square"]) / 4);
   CHECK(made["slow"]["Slow"] > 0);
   CHECK(made["shape"]["Shape"] > 0);
@@ -113,7 +114,7 @@ TEST_CASE("the Strings of a Crystal program are Strings, and its buffers are not
     }
     CHECK(is_made_by_string);
   }
-  // Each line is one, and its parts.
+  // Each line is a String, and so are its parts.
   CHECK(strings > kAsked);
 }
 

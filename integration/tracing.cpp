@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Ends a trace from within: the only way to ask for it is a signal, or what stands for one.
+// Ends a trace from within this process, by a function that imitates a signal.
 bool has_seen_enough = false;
 std::optional<int> end_when_seen() noexcept {
   return has_seen_enough ? std::optional(SIGINT) : std::nullopt;
@@ -184,7 +184,7 @@ int check_kills(LiveTarget& target, HookedTarget& tracer, int stride) {
     const auto removed = (*installed)->leave();
     REQUIRE(removed);
     REQUIRE(removed->is_whole);
-    // A stub stays as long as a word on some stack looks like an address in it.
+    // A stub stays while a word on some stack looks like an address in it.
     const bool is_clean = eventually(10s, [&] {
       static_cast<void>(clear_leftovers(*tracer.opened.process, {}));
       return difference(before, lasting_traces(target)).empty();

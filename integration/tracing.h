@@ -16,7 +16,7 @@
 #include "report/collect/take_options.h"
 #include "report/trace/trace.h"
 
-// Tracing the program targets/allocating.c, which knows what it allocates.
+// Helpers that trace the program targets/allocating.c, which knows what it allocates.
 namespace heapattach {
 
 inline constexpr const char* kAllocating = "allocating";
@@ -30,10 +30,11 @@ struct TracedSite {
   std::uint64_t freed = 0;
 };
 
-// By the innermost of the program's own functions.
+// The figures of a trace, by the innermost of the program's own functions.
 std::map<std::string, TracedSite> sites_of(const trace::Trace& trace);
 
-// Traces the target until `is_done`, which is asked some times a second, from the first moment on.
+// Traces the target until `is_done` returns true. It is called some times a second, from the
+// beginning on.
 trace::Trace trace_until(LiveTarget& target,
                          std::uint64_t every,
                          const std::function<bool()>& is_done,
@@ -47,11 +48,11 @@ struct TracedRounds {
 };
 TracedRounds trace_rounds(LiveTarget& target, std::uint64_t every, long count, bool with_collect);
 
-// The traces that a trace could leave, without the blocked signals, which the collector changes all
-// the time.
+// Everything that a trace could leave in the target, but for the blocked signals, which the
+// collector changes all the time.
 Traces lasting_traces(LiveTarget& target);
 
-// A target with its hooks, and what is needed to put them in.
+// A target, its hooks, and everything that is needed to install them.
 struct HookedTarget {
   explicit HookedTarget(pid_t pid);
   HookedTarget(pid_t pid, const snapshot::HeapChoice& heap);
@@ -62,8 +63,8 @@ struct HookedTarget {
   trace::Hooks hooks;
 };
 
-// Traces the target in a process that kills itself after so many steps that change the target. True
-// if it was killed, false if it came to its end before.
+// Traces the target in a process that kills itself after `steps` steps that change the target.
+// Returns false if the trace ended before that.
 bool dies_at(HookedTarget& tracer, int steps);
 
 // Kills a tracer of the target at every `stride`-th step that changes it, and checks that nothing
@@ -73,7 +74,7 @@ int check_kills(LiveTarget& target, HookedTarget& tracer, int stride);
 // How many of a process's descriptors refer to a file with `name` in its name.
 std::ptrdiff_t open_files(pid_t pid, std::string_view name);
 
-// Whether its threads do rounds, and nothing in it is wrong.
+// Whether the target's threads do rounds, and the target finds nothing wrong.
 bool is_working(LiveTarget& target);
 
 }  // namespace heapattach

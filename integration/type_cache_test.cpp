@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// XDG_CACHE_HOME of the tools that are started while it exists.
+// Sets XDG_CACHE_HOME for the tools that are started while this object exists.
 class CacheHome {
  public:
   CacheHome() { ::setenv("XDG_CACHE_HOME", directory_.path().c_str(), 1); }
@@ -150,7 +150,7 @@ TEST_CASE("nothing is written for a small program") {
 TEST_CASE("two first runs at once leave one file, which a third one uses") {
   const CacheHome home;
   LargeTarget large("typed_cxx_gcc5");
-  // Types are read and kept before the freeze, which only one of them can do at a time (status 9).
+  // Both runs read and keep types before the freeze; only one can freeze at a time (status 9).
   const ToolRun both = run_in_shell(
       "count() { until \"$0\" --count \"$@\" >/dev/null; do [ $? = 9 ] || return; done; }; "
       "count \"$1\" & count --snapshot clone \"$1\"; first=$?; wait $!; exit $((first + $?))",

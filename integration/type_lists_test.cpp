@@ -1,6 +1,6 @@
-// Lists of type ids that users give: the one of this build names the types, any other is refused,
-// and a user without one learns how to make it. The builds and their lists are those of other
-// tests.
+// Lists of type ids that users give. The list of the same build names the types, any other list is
+// refused, and a user without a list is told how to make one. The builds and their lists are those
+// of other tests.
 
 #include <sstream>
 #include <string>
@@ -17,7 +17,7 @@
 namespace heapattach {
 namespace {
 
-// A release build says no name itself.
+// A release build does not contain the names of its types.
 constexpr const char* kRelease = "service_release";
 
 bool is_built() {

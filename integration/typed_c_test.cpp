@@ -1,5 +1,5 @@
-// A C program lists what it holds, object by object and edge by edge, and the snapshot must have
-// the same, whichever compiler wrote its debug information, in whatever form.
+// A C program lists its objects and edges, and the snapshot must have the same ones, whichever
+// compiler wrote the debug information, in whatever form.
 
 #include <doctest/doctest.h>
 

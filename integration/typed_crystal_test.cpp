@@ -1,5 +1,5 @@
-// A Crystal program lists what it holds, object by object and edge by edge, as its compiler laid it
-// out, and the snapshot must have the same.
+// A Crystal program lists its objects and edges, as its compiler has laid them out, and the
+// snapshot must have the same ones.
 
 #include <fstream>
 #include <set>
@@ -21,7 +21,7 @@ bool is_built(const std::string& name) {
   return false;
 }
 
-// The untyped objects that the program's own objects reference, with what references them, a line
+// The untyped objects that the program's own objects reference, and what references them, one line
 // each.
 std::string unknown_below_own(const DescribedHeap& found) {
   std::vector<std::uint64_t> stack;
@@ -45,7 +45,7 @@ std::string unknown_below_own(const DescribedHeap& found) {
   return text;
 }
 
-// Buffers of numbers that are the addresses of objects.
+// The edges from buffers of numbers that happen to be addresses of objects; there must be none.
 std::string edges_of_numbers(const DescribedHeap& found) {
   const std::set<std::string> numbers = {"(buffer of Array(Int32))", "(buffer of Array(UInt64))",
                                          "(buffer of Hash(Int32, Int32))",
@@ -86,7 +86,7 @@ TEST_CASE("each object and edge of a Crystal program has the program's own name 
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-// The output of a newer compiler would be the same; the program prints it itself.
+// The program prints its type information itself, in the form in which a newer compiler writes it.
 TEST_CASE("the same with the compiler's type information, without debug information") {
   const char* const name = "typed_service_default";
   if (!is_built(name)) return;

@@ -1,5 +1,5 @@
-// How much of a heap has a type: nearly all of it with debug information or the compiler's type
-// table, and what is missing without either.
+// How much of a heap has a type: nearly all of it with debug information or with the compiler's
+// type table. Without either, the figures show what is missing.
 
 #include <algorithm>
 #include <map>

@@ -9,9 +9,9 @@
 
 namespace heapattach {
 
-// How the C and C++ programs are built, and the names of the available ones: "typed_c_gcc5", … The
-// long form has more of them. They differ in compiler, version of DWARF, optimization, and the
-// location of the debug information.
+// The names of the available C or C++ programs: "typed_c_gcc5", … They differ in compiler, version
+// of DWARF, optimization, and the location of the debug information. The long form has more of
+// them.
 std::vector<std::string> typed_programs_of(const std::string& language);
 
 // An object, described by the program itself or by a snapshot.
@@ -21,20 +21,20 @@ struct DescribedObject {
 };
 using DescribedHeap = std::map<std::uint64_t, DescribedObject>;  // by address
 
-// What a program of targets/typed_* prints about a sample of its objects: all of their edges.
+// A sample of the objects of a program of targets/typed_*, with all their edges, as it prints them.
 DescribedHeap truth_of(LiveTarget& target);
 
-// The lines of a longer answer.
+// Asks a question whose answer has several lines.
 std::vector<std::string> ask_for_lines(LiveTarget& target, const std::string& question);
 
 // heapattach's description of all objects.
 DescribedHeap snapshot_of(const LiveTarget& target, const std::vector<std::string>& options = {});
 
-// The edges of `truth` that are missing in `found`, compared only by their targets, a line each.
+// The edges of `truth` that are missing in `found`, one line each. Only the targets are compared.
 std::string missing_edges(const DescribedHeap& truth, const DescribedHeap& found);
 
 // The differences between `found` and `truth` for the objects that `truth` describes: missing,
-// wrong and extra types and edges. A line each, at most forty.
+// wrong and additional types and edges. One line each, at most forty.
 std::string difference(const DescribedHeap& truth, const DescribedHeap& found);
 
 }  // namespace heapattach

@@ -1,5 +1,6 @@
-// Memory and files whose provider does not answer: reading them sleeps in the kernel. The tool does
-// not read such memory; if a read waits nevertheless, the target is released and the tool ends.
+// The provider of memory or files does not answer, so reading them sleeps in the kernel. The tool
+// does not read such memory. If a read waits nevertheless, the target is released and the tool
+// ends.
 
 #include <csignal>
 #include <filesystem>
@@ -27,7 +28,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Null, with a message, if it is unavailable.
+// Starts the target. Null, with a message, if it is not available.
 std::unique_ptr<LiveTarget> unanswered(const std::string& how) {
   if (!is_target_built("unanswered")) return nullptr;
   auto target = std::make_unique<LiveTarget>("unanswered", std::vector<std::string>{how});
@@ -36,7 +37,7 @@ std::unique_ptr<LiveTarget> unanswered(const std::string& how) {
   return nullptr;
 }
 
-// How many links a count lists; one in a slot for several may be listed as an array.
+// The number of links that a count lists. A link in a slot for several may be listed as an array.
 std::int64_t links_in(const std::string& counts) {
   std::int64_t links = 0;
   std::istringstream lines(counts);
@@ -46,14 +47,15 @@ std::int64_t links_in(const std::string& counts) {
   return links;
 }
 
-// It runs, and was interrupted at most `most` times.
+// Checks that the target runs, and was interrupted at most `most` times.
 void check_unharmed(LiveTarget& target, std::int64_t most) {
   CHECK(eventually(2s, [&] { return harm_done_to(target.pid()).empty(); }));
   CHECK(target.ask().at("interrupted") <= most);
 }
 
-// The freeze tool reads memory that nobody provides, by a thread beside the tracer or on it, with
-// so many milliseconds for all of it. It ends with `words`, and has interrupted `most` calls.
+// Runs the freeze tool, which reads memory that nobody provides, on a thread beside the tracing
+// thread or on the tracing thread, with a limit in milliseconds. Checks that it ends with `words`,
+// and has interrupted at most `most` calls.
 void check_let_go(const char* where, const char* limit, const char* words, std::int64_t most) {
   const auto target = unanswered("later");
   if (!target) return;
@@ -71,7 +73,7 @@ void check_let_go(const char* where, const char* limit, const char* words, std::
       fmt::format("unanswered memory, read {} the tracer: ended after {:.0f} ms", where, took));
 }
 
-// A program on a file system whose server is told to stop.
+// A program on a file system whose server can be told to stop.
 class ServedProgram {
  public:
   explicit ServedProgram(const std::string& name)
@@ -127,7 +129,7 @@ TEST_CASE("memory under a userfaultfd that nothing serves is not read, and the r
       CHECK(links_in(run.output) == target->greeting().at("objects"));
     }
     check_unharmed(*target, 0);
-    // A copy would not have it, and making one may wait for the process that serves it.
+    // A copy would not have that memory, and making a copy may wait for the process that serves it.
     const ToolRun clone =
         run_tool({"--count", "--snapshot", "clone", std::to_string(target->pid())});
     CHECK(clone.status == 1);
@@ -154,7 +156,7 @@ TEST_CASE("a target is released although reading it does not finish, and its cal
 
 TEST_CASE(
     "a tool that hangs while it traces is killed by its guardian, and the target keeps running") {
-  // Nothing was left to restart the call that the stop interrupted.
+  // No process was left that could restart the call that the stop had interrupted.
   check_let_go("on", "500", "late", 1);
 }
 

@@ -25,7 +25,7 @@ void check_v(const std::string& name) {
   CHECK(count.objects.at("main.Dog") == truth.at("dogs"));
   CHECK(count.objects.at("main.Cat") == truth.at("cats"));
   CHECK_FALSE(count.objects.contains("(value of main.Shape)"));
-  // Nothing in this program says which number stands for which type of an event.
+  // Nothing in this program shows which number means which type of an event.
   CHECK(count.objects.at("(value of main.Event)") == truth.at("events"));
   CHECK(count.objects.at("(buffer of string)") == truth.at("texts"));
   // The buffers of a map whose typedef can be understood in two ways.
@@ -42,7 +42,7 @@ void check_v(const std::string& name) {
 
 }  // namespace
 
-// V's compiler is not everywhere: a program in the shape of its C is.
+// V's compiler may be missing, but a C program can imitate its output.
 TEST_CASE("a program in the shape of V's C has V's names for arrays, maps and strings") {
   for (const std::string name : {"v_shaped", "v_shaped_managed"}) {
     CAPTURE(name);

@@ -46,7 +46,7 @@ std::vector<std::string> files_in(const std::string& directory) {
 TEST_CASE("a command that hangs is examined twice, with all of its tree, and ended") {
   TemporaryDirectory directory;
   const std::string artifacts = directory.file("kept");
-  // Not silent until its child waits.
+  // The script prints lines until its child waits.
   const std::string script =
       "\"$0\" >\"$1\" & until grep -q ready \"$1\"; do echo soon; sleep 0.1; done; echo hanging; "
       "wait";
@@ -64,7 +64,7 @@ TEST_CASE("a command that hangs is examined twice, with all of its tree, and end
     CAPTURE(look);
     const auto stacks_name = fmt::format("{}.stacks.txt", look);
     CHECK(pids_in(kept, "bash", stacks_name).size() == 1);
-    // Neither has a collector: the heaps are malloc's.
+    // Neither process has a collector, so the heaps are malloc's.
     const auto heap_name = fmt::format("{}.jsonl.gz", look);
     CHECK(pids_in(kept, "bash", heap_name).size() == 1);
     CHECK(pids_in(kept, "target_deadlock", heap_name).size() == 1);

@@ -1,5 +1,4 @@
-// `heapattach watch --when`: what is saved at the right moment, before the kernel kills the
-// process.
+// `heapattach watch --when` saves files at the right moment, before the kernel kills the process.
 
 #include <csignal>
 #include <string>
@@ -29,7 +28,7 @@ std::vector<std::string> command_of(const std::vector<std::string>& arguments) {
   return command;
 }
 
-// The file in a directory whose name ends so; empty if there is none.
+// The file in a directory whose name has this ending; empty if there is none.
 std::string file_ending_in(const TemporaryDirectory& directory, const std::string& ending) {
   for (const std::string& name : directory.list()) {
     if (name.ends_with(ending)) return directory.file(name);
@@ -49,7 +48,7 @@ std::string line_with(ChildProcess& watch, const std::string& words) {
   return {};
 }
 
-// Lets it grow to 60 MiB.
+// Lets the target grow to 60 MiB.
 void stop_when_large(LiveTarget& target) {
   target.child().send_line("grow");
   const bool is_large = eventually(seconds(60), [&] {
@@ -130,7 +129,7 @@ TEST_CASE("when: the watch survives a restart, keeps the last capture, and runs 
     }));
     CHECK(harm_done_to(target.pid()) == "");
     const std::vector<std::string> kept = directory.list();
-    CHECK(kept.size() == 2);  // the snapshot and the diagnosis of the last capture alone
+    CHECK(kept.size() == 2);  // only the snapshot and the diagnosis of the last capture
     for (const std::string& name : kept) CHECK(name.starts_with("target_restarts." + pid + "."));
   }
   watch.signal(SIGTERM);

@@ -45,12 +45,12 @@ std::size_t line_of(std::string_view text) {
 
 enum class Meanwhile : std::uint8_t { Runs, Stopped };
 
-// The process, which leaked so much, and a file of it.
+// A process that has leaked as `how` says, and a snapshot file of it.
 struct Leaked {
   explicit Leaked(const std::string& how, Meanwhile meanwhile = Meanwhile::Runs)
       : target(kLeaking) {
     (void)target.ask(how);
-    // It has answered, but may not have run since to wait for the next question.
+    // The target has answered, but may not have begun to wait for the next question.
     REQUIRE(eventually(30s, [&] { return state_of(target.pid(), target.pid()) == 'S'; }));
     if (meanwhile == Meanwhile::Stopped) {
       REQUIRE(::kill(target.pid(), SIGSTOP) == 0);
@@ -104,8 +104,7 @@ TEST_CASE("closures that capture their requests are named, with the variable tha
 
 TEST_CASE("reports are the same from a process and from its saved file") {
   if (!is_target_built(kLeaking)) return;
-  // A fiber of Crystal's own wakes every five seconds, and from then on its stack is the one in
-  // use.
+  // A fiber of Crystal's own wakes every five seconds, and its stack is then the one in use.
   Leaked leaked("closure=50", Meanwhile::Stopped);
   const std::vector<std::vector<std::string>> reports = {{"--suspects"},
                                                          {"--why", "Request"},

@@ -1,8 +1,8 @@
-// The experience of a new user: five services with a planted fault each. The test counts the
+// The experience of a new user with five services, each with a planted fault. The test counts the
 // commands until the cause is on the screen.
 //
-// The screen is what a user sees: a terminal of 120 columns, of which the first 24 lines are read.
-// The causes are in the sources of the services, and never come from the tool.
+// The screen is a terminal of 120 columns; the user reads the first 24 lines of the output. The
+// expected causes come from the sources of the services, never from the tool.
 
 #include <sstream>
 #include <string>
@@ -38,8 +38,8 @@ std::string screen_of(const std::string& options, pid_t pid) {
   return screen;
 }
 
-// Runs one command after another until the whole cause is on the screen. Returns how many it took,
-// or one more than there are.
+// Runs one command after another until the whole cause is on the screen. Returns the number of
+// commands; one more than there are if none shows the cause.
 std::size_t commands_until(const std::vector<std::string>& cause,
                            const std::vector<std::string>& commands,
                            pid_t pid) {

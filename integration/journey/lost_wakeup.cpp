@@ -1,5 +1,6 @@
-// A print service whose printer waits for a wakeup that has come already: it looks for a job
-// without the lock, the job arrives, and then it waits, without looking again. Answers nothing.
+// A print service whose printer waits for a wakeup that has already come. The printer looks for a
+// job without the lock, the job arrives, and then the printer waits without looking again. Answers
+// no questions.
 
 #include <condition_variable>
 #include <deque>

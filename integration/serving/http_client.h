@@ -9,7 +9,7 @@
 
 namespace heapattach {
 
-// An answer over HTTP; a status of 0 if there was none.
+// An answer over HTTP. The status is 0 if there was no answer.
 struct HttpAnswer {
   int status = 0;
   std::map<std::string, std::string> headers;  // names in lower case

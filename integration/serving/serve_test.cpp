@@ -1,4 +1,5 @@
-// `heapattach serve`: what it answers about a live process, to whom, and what it costs the process.
+// `heapattach serve`: its answers about a live process, who gets them, and their cost for the
+// process.
 
 #include <csignal>
 #include <string>
@@ -24,7 +25,7 @@ using std::chrono::seconds;
 
 constexpr int kObjects = 5000;
 
-// A target whose objects are known; a test without it is skipped.
+// The target's objects are known. Without it, the test is skipped.
 #define NEEDS_STILL()              \
   if (!is_target_built("still")) { \
     print_skip("no libgc-dev");    \
@@ -40,7 +41,7 @@ std::int64_t kilobytes(pid_t pid, const std::string& key) {
   return line.empty() ? 0 : std::stol(line);
 }
 
-// The parts of a tracer that a process has mapped.
+// The number of a process's mappings that belong to a recorder.
 int mappings_of_recorder(pid_t pid) {
   const std::string maps = read_text("/proc/" + std::to_string(pid) + "/maps");
   int found = 0;
@@ -175,7 +176,7 @@ TEST_CASE("serve: slow and hostile clients do not keep others from their answers
   LiveTarget target("still", {std::to_string(kObjects)});
   Server server({std::to_string(target.pid())});
   std::vector<Fd> idle;
-  for (int i = 0; i < rounds(100, 600); ++i) {  // more than there is room for, in the long form
+  for (int i = 0; i < rounds(100, 600); ++i) {  // more than the limit, in the long form
     idle.push_back(connect_to_server(server.where()));
     const std::string part = "GET /metrics HTTP/1.1\r\nHost: ";
     if (i % 2 == 0) static_cast<void>(::write(idle.back().get(), part.data(), part.size()));
@@ -211,10 +212,10 @@ TEST_CASE("serve: allocations are recorded only with leave, for pprof, and share
     CHECK(refused.body.find("--allow-trace") != std::string::npos);
   }
   CHECK(mappings_of_recorder(target.pid()) == 0);
-  // On a busy machine, its eight stops take long.
+  // On a busy machine, the eight stops of a recording take long.
   Server server({"--allow-trace", "--pause-budget", "20000", "--heap", "malloc", pid});
   const std::string path = "/debug/pprof/allocs?seconds=4&pid=" + pid;
-  // Two at once, and counts meanwhile.
+  // Two clients ask for the recording at once, and another one asks for stacks meanwhile.
   const Fd first = connect_to_server(server.where());
   const Fd second = connect_to_server(server.where());
   send_request(first, path, {});
@@ -262,7 +263,7 @@ TEST_CASE("serve: a recording ends when its clients are gone, and leaves nothing
   }
   CHECK(eventually(seconds(30), [&] { return mappings_of_recorder(target.pid()) == 0; }));
   CHECK(std::chrono::steady_clock::now() - begin < seconds(55));
-  // So it does if the process that reads HTTP is gone.
+  // The recording also ends if the process that reads HTTP is gone.
   const Fd client = connect_to_server(server.where());
   send_request(client, "/debug/pprof/allocs?seconds=59", {});
   CHECK(eventually(seconds(30), [&] { return mappings_of_recorder(target.pid()) > 0; }));
@@ -334,7 +335,7 @@ TEST_CASE("serve: other machines need a token, and a Unix socket is for its owne
   REQUIRE(::stat(socket.c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0600);
   CHECK(server.get("/stacks").status == 200);
-  server.child().signal(SIGKILL);  // it cannot remove its socket
+  server.child().signal(SIGKILL);  // a killed server cannot remove its socket
   CHECK(server.child().wait_end(std::chrono::seconds(20)));
   Server second({"--listen", socket, pid});
   CHECK(second.get("/").status == 200);

@@ -34,7 +34,7 @@ Server::Server(std::vector<std::string> arguments) : child_(command_of(std::move
   where_ = where_.substr(where_.rfind(':') + 1);
 }
 
-// It is the child whose user has no rights.
+// The front is the child whose user has no rights.
 pid_t Server::front() const {
   for (const ListedProcess& one : list_processes()) {
     if (one.parent == child_.pid() && status_line(one.pid, "Seccomp") == "2") return one.pid;

@@ -21,7 +21,7 @@ class Server {
                                const std::vector<std::string>& headers = {}) const {
     return http_get(where_, path, headers);
   }
-  // The process that reads HTTP; 0 if there is none.
+  // The process that reads HTTP; 0 if it does not exist.
   [[nodiscard]] pid_t front() const;
 
  private:
@@ -29,8 +29,8 @@ class Server {
   std::string where_;
 };
 
-// The value of a sample in the text of /metrics, by all that stands before it; -1 if it is not
-// there.
+// The value of a sample in the text of /metrics. `sample` is everything before the value. Returns
+// -1 if there is no such sample.
 double metric_value(const std::string& text, const std::string& sample);
 
 }  // namespace heapattach
