@@ -48,7 +48,6 @@ struct NamedStack {
 
 // A thread of Ruby's, in its own terms.
 struct RubySeen {
-  std::uint64_t ractor = 0;  // as in ruby::Thread; not saved
   std::string name;
   bool is_main = false;
   std::string doing;  // "waits for Mutex 0x7f…, which thread 4712 holds"
@@ -57,6 +56,7 @@ struct RubySeen {
   std::string mutex_fiber{};
   std::vector<ruby::FiberStack> fibers;     // as in ruby::Thread
   std::vector<ruby::FiberStack> suspended;  // as well
+  std::uint64_t ractor = 0;                 // as well; not saved
 };
 
 // A thread as a snapshot has it, and what is not saved. Its stack is one of the report's.

@@ -168,7 +168,8 @@ class Heap {
 
   // How many threads may read the objects at a time without hindering each other.
   [[nodiscard]] unsigned most_readers() const { return capture_->most_readers(); }
-  // Whether the contents are read when they are accessed, and only a part of them is here at a time.
+  // Whether the contents are read when they are accessed, and only a part of them is here at a
+  // time.
   [[nodiscard]] bool is_in_window() const { return capture_->has_open_window(); }
   // The number of blocks that should be scanned but of which nothing was copied.
   [[nodiscard]] std::uint64_t unreadable_blocks() const { return unreadable_; }
