@@ -1,11 +1,13 @@
 // Allocations of malloc may be alive although no aligned word of private memory is their address.
 // The targets know what they have leaked.
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <simdjson.h>
 
 #include "integration/health.h"
@@ -28,6 +30,25 @@ void check_leaks(LiveTarget& target, const std::vector<std::string>& words) {
   CHECK(std::int64_t(report["objects"]) == target.greeting().at("leaked"));
   CHECK(std::int64_t(report["bytes"]) == target.greeting().at("leaked_bytes"));
   CHECK(harm_done_to(target.pid()) == "");
+}
+
+// How many objects without a type are of nearly this size.
+std::int64_t objects_like(LiveTarget& target,
+                          const std::vector<std::string>& words,
+                          std::int64_t bytes) {
+  std::vector<std::string> all{"--count", "-f", "json", fmt::format("{}", target.pid())};
+  all.insert(all.end(), words.begin(), words.end());
+  const ToolRun run = run_tool(all);
+  INFO(run.errors, run.output);
+  REQUIRE(run.status == 0);
+  simdjson::dom::parser parser;
+  std::int64_t found = 0;
+  for (const simdjson::dom::element row : simdjson::dom::array(parser.parse(run.output)["types"])) {
+    const std::int64_t objects = row["objects"];
+    const std::int64_t each = std::int64_t(row["bytes"]) / objects;
+    if (std::abs(each - bytes) <= 4096) found += objects;
+  }
+  return found;
 }
 
 std::string pid_of(const LiveTarget& target) {
@@ -57,6 +78,24 @@ TEST_CASE("shared memory that the page tables do not have is searched all the sa
 TEST_CASE("a memfd is searched though a mapped file on another file system has its inode number") {
   LiveTarget target("held_elsewhere", {"twins"});
   check_leaks(target, {});
+}
+
+TEST_CASE("allocations whose memory is divided into several mappings are read whole") {
+  const std::vector<std::string> all[] = {{"mapped", "huge"},   {"mapped", "undumped"},
+                                          {"mapped", "locked"}, {"mapped", "readonly"},
+                                          {"mapped", "code"},   {"mapped", "none"},
+                                          {"mapped", "first"},  {"stacks", "65536"},
+                                          {"stacks", "262144"}, {"thread"}};
+  for (const std::vector<std::string>& words : all) {
+    CAPTURE(fmt::format("{}", fmt::join(words, " ")));
+    LiveTarget target("divided_memory", words);
+    for (const char* hold : {"freeze", "clone"}) {
+      CAPTURE(hold);
+      check_leaks(target, {"--snapshot", hold});
+      CHECK(objects_like(target, {"--snapshot", hold}, target.greeting().at("block_bytes")) ==
+            target.greeting().at("blocks"));
+    }
+  }
 }
 
 TEST_CASE("a report on leaks says what was not searched for references") {

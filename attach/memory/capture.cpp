@@ -57,12 +57,30 @@ Result<void> Capture::add_parts(const MemoryReader& memory,
       arena_.use_small_pages(room_for(piece, piece.range));
     }
   }
-  const auto holes = HA_TRY(memory.copy_all(copies, limits));
-
+  HA_TRY(copy(memory, copies, limits));
   used_ = used;
+  add_pieces(placed);
+  return {};
+}
+
+Result<void> Capture::fill(const MemoryReader& memory,
+                           std::span<const Range> parts,
+                           const CopyLimits& limits) {
+  std::vector<Copy> copies;
+  for (const Range& part : parts) {
+    const Piece* const piece = piece_at(part.start);
+    HA_CHECK(piece != nullptr && part.end() <= piece->range.end());
+    copies.push_back({part.start, room_for(*piece, part)});
+  }
+  return copy(memory, copies, limits);
+}
+
+Result<void> Capture::copy(const MemoryReader& memory,
+                           std::span<const Copy> copies,
+                           const CopyLimits& limits) {
+  const auto holes = HA_TRY(memory.copy_all(copies, limits));
   holes_.insert(holes_.end(), holes.begin(), holes.end());
   std::sort(holes_.begin(), holes_.end());
-  add_pieces(placed);
   return {};
 }
 
@@ -125,7 +143,7 @@ void Capture::add_pieces(std::span<const Piece> added) {
   std::inplace_merge(pieces_.begin(), middle, pieces_.end(), by_address);
 }
 
-std::span<const std::byte> Capture::bytes_from(RemoteAddr at) const {
+const Capture::Piece* Capture::piece_at(RemoteAddr at) const {
   // Most questions are about addresses near the last one.
   thread_local std::size_t hint = 0;
   const auto begin = pieces_.begin();
@@ -133,11 +151,15 @@ std::span<const std::byte> Capture::bytes_from(RemoteAddr at) const {
   const auto after = partition_point_near(
       begin, pieces_.end(), guess, [at](const Piece& piece) { return piece.range.start <= at; });
   hint = static_cast<std::size_t>(after - begin);
-  if (after == begin) return {};
-  const Piece& piece = *std::prev(after);
-  if (!piece.range.contains(at)) return {};
-  const std::size_t skipped = at - piece.range.start;
-  return {piece.data + skipped, piece.range.bytes - skipped};
+  if (after == begin || !std::prev(after)->range.contains(at)) return nullptr;
+  return &*std::prev(after);
+}
+
+std::span<const std::byte> Capture::bytes_from(RemoteAddr at) const {
+  const Piece* const piece = piece_at(at);
+  if (piece == nullptr) return {};
+  const std::size_t skipped = at - piece->range.start;
+  return {piece->data + skipped, piece->range.bytes - skipped};
 }
 
 void Capture::release() {

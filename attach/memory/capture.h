@@ -61,6 +61,11 @@ class Capture final : public MemoryReader {
                          std::span<const Range> parts,
                          const CopyLimits& limits);
 
+  // Copies `parts` of what add_parts() has added, which were not among its parts.
+  Result<void> fill(const MemoryReader& memory,
+                    std::span<const Range> parts,
+                    const CopyLimits& limits);
+
   // Instead of copying, shows `ranges` of `mem` (a /proc/<pid>/mem) through a window that keeps at
   // most about `limit` bytes here. May be called once; window.h lists the conditions.
   Result<void> add_window(Fd mem, std::span<const Range> ranges, std::size_t limit);
@@ -89,6 +94,11 @@ class Capture final : public MemoryReader {
     Range range;
     const std::byte* data = nullptr;  // in the arena, or in the window
   };
+  // The piece that contains `at`; null if there is none.
+  [[nodiscard]] const Piece* piece_at(RemoteAddr at) const;
+  Result<void> copy(const MemoryReader& memory,
+                    std::span<const Copy> copies,
+                    const CopyLimits& limits);
   // Finds room for `ranges` from `used` on, and moves it.
   Result<std::vector<Piece>> place(std::span<const Range> ranges, std::size_t& used) const;
   [[nodiscard]] std::span<std::byte> room_for(const Piece& piece, Range part) const;

@@ -94,8 +94,15 @@ void Copying::add_fibers(const std::vector<FrozenThread>& threads) {
 Result<std::vector<Range>> Copying::add_everything() {
   held_.private_memory = plan_private_copy(target_, source_.process, held_.map);
   if (held_.is_clone && target_.process) note_uncopied(*target_.process, held_.private_memory);
-  const PrivateMemory& plan = held_.private_memory;
+  PrivateMemory& plan = held_.private_memory;
   HA_TRY(held_.capture.add_parts(source_.memory, plan.ranges, plan.touched, limits_));
+  if (!plan.forbidden.empty()) {
+    const LiveMemory memory(*source_.process, HA_TRY(LiveMemory::open_mem(*source_.process)),
+                            LiveMemory::By::MemFile);
+    HA_TRY(held_.capture.fill(memory, plan.forbidden, limits_));
+    plan.touched.insert(plan.touched.end(), plan.forbidden.begin(), plan.forbidden.end());
+    std::sort(plan.touched.begin(), plan.touched.end());
+  }
   // Before a clone was made, they were copied from the process.
   if (!held_.is_clone) {
     held_.others = HA_TRY(copy_other_references(target_, held_.map, limits_, held_.capture));

@@ -41,9 +41,12 @@ std::optional<std::uint64_t> used_bytes(const Target& target) {
 // only memory that is certain to be used is touched beforehand.
 Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   std::uint64_t mapped = 0;
-  for (const Mapping& mapping : target.map.mappings()) {
+  const auto& all = target.map.mappings();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Mapping& mapping = all[i];
     const bool is_left_out = mapping.range.bytes > kLargestMapping;
-    const bool may_be_copied = heap::may_hold_heap(mapping) || heap::is_generated_code(mapping);
+    const bool may_be_copied = heap::may_hold_heap(mapping) || heap::is_generated_code(mapping) ||
+                               heap::is_guard_within(all, i);
     if (may_be_copied && !is_left_out) mapped += mapping.range.bytes;
   }
   // Memory that the core file lacks is not copied.

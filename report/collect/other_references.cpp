@@ -179,8 +179,10 @@ Result<void> copy_forbidden(const Process& process,
                             Capture& capture,
                             OtherReferences& others) {
   std::vector<Range> pages;
-  for (const Mapping& mapping : map.mappings()) {
-    if (!may_be_forbidden(mapping)) continue;
+  const auto& all = map.mappings();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Mapping& mapping = all[i];
+    if (!may_be_forbidden(mapping) || heap::is_guard_within(all, i)) continue;
     const auto parts = present_parts(process, mapping.range);
     if (parts) pages.insert(pages.end(), parts->begin(), parts->end());
   }

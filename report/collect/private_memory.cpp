@@ -76,6 +76,14 @@ class CopyPlan {
     }
   }
 
+  // Adds a guard page, so that the memory around it is in one piece.
+  void add_guard(const Mapping& mapping) {
+    plan_.ranges.push_back(mapping.range);
+    if (process_ == nullptr) return;  // a core file has no such pages
+    const auto parts = parts_of(*process_, mapping.range, is_used);
+    if (parts) plan_.forbidden.insert(plan_.forbidden.end(), parts->begin(), parts->end());
+  }
+
   PrivateMemory take() && {
     for (const Range& range : constants_) add_whole(range);
     std::sort(plan_.ranges.begin(), plan_.ranges.end());
@@ -207,7 +215,14 @@ PrivateMemory plan_private_copy(const Target& target,
                                 const Process* process,
                                 const MemoryMap& map) {
   CopyPlan plan(target, process, constants_of(target.modules, map));
-  for (const Mapping& mapping : map.mappings()) plan.add(mapping);
+  const auto& all = map.mappings();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (heap::is_guard_within(all, i)) {
+      plan.add_guard(all[i]);
+    } else {
+      plan.add(all[i]);
+    }
+  }
   return std::move(plan).take();
 }
 

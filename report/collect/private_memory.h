@@ -14,8 +14,9 @@
 namespace heapattach::snapshot {
 
 struct PrivateMemory {
-  std::vector<Range> ranges;   // sorted
-  std::vector<Range> touched;  // the parts of them that have contents, sorted; the rest is zero
+  std::vector<Range> ranges;     // sorted
+  std::vector<Range> touched;    // the parts of them that have contents, sorted; the rest is zero
+  std::vector<Range> forbidden;  // further parts with contents, which only /proc/<pid>/mem shows
   // The parts in mappings that are no longer writable, those of modules first.
   std::vector<Range> read_only;
   std::vector<std::string> unread;  // descriptions of omitted parts, with the reasons

@@ -58,10 +58,13 @@ class RootSearch {
 
   std::vector<RootRange> run() && {
     const Mapping* before = nullptr;
-    for (const Mapping& mapping : map_.mappings()) {
+    const auto& all = map_.mappings();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Mapping& mapping = all[i];
       if (may_hold_allocations(mapping)) {
         add(mapping, is_guard(before, mapping));
-      } else if (is_generated_code(mapping) || is_shared_memory(mapping)) {
+      } else if (is_generated_code(mapping) || is_shared_memory(mapping) ||
+                 is_guard_within(all, i)) {
         add(mapping, false);
       }
       before = &mapping;
@@ -163,6 +166,20 @@ bool may_hold_allocations(const Mapping& mapping) {
   const bool is_device = mapping.path.starts_with("/dev/") && mapping.path != "/dev/zero" &&
                          !mapping.path.starts_with("/dev/shm/");
   return mapping.is_private && may_hold_heap(mapping) && !is_device;
+}
+
+bool is_guard_within(std::span<const Mapping> all, std::size_t i) {
+  // Larger ones are reserved for later, such as the rest of a thread's arena.
+  constexpr std::uint64_t kMost = 1U << 20;
+  const Mapping& guard = all[i];
+  const bool is_guard = guard.is_private && guard.is_anonymous() && !guard.readable &&
+                        !guard.writable && !guard.executable && guard.range.bytes <= kMost;
+  if (!is_guard || i == 0 || i + 1 == all.size()) return false;
+  const Mapping& before = all[i - 1];
+  const Mapping& after = all[i + 1];
+  return before.is_anonymous() && may_hold_allocations(before) &&
+         before.range.end() == guard.range.start && after.is_anonymous() &&
+         may_hold_allocations(after) && guard.range.end() == after.range.start;
 }
 
 bool is_generated_code(const Mapping& mapping) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,6 +21,10 @@ namespace heapattach::heap {
 // The mappings that may hold allocations or references to them: writable private memory, and
 // private anonymous memory that is only readable now.
 [[nodiscard]] bool may_hold_allocations(const Mapping& mapping);
+
+// Whether mapping `i` is a small part of such memory that the program has taken all rights from, as
+// it does with the lowest page of a coroutine's stack that malloc allocated.
+[[nodiscard]] bool is_guard_within(std::span<const Mapping> all, std::size_t i);
 
 // Code that the program made: addresses of allocations may begin at any byte of it.
 bool is_generated_code(const Mapping& mapping);

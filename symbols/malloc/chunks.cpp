@@ -281,8 +281,10 @@ class MappedSearch {
  public:
   MappedSearch(const Words& words, Walked& walked) : words_(words), walked_(walked) {}
 
+  // A chunk may reach beyond the range: madvise() and mprotect() of a part divide a mapping.
   void run(const Range& range) {
-    for (RemoteAddr at{aligned(range.start.value, kPage)}; at + kPage <= range.end();) {
+    RemoteAddr at = std::max(RemoteAddr{aligned(range.start.value, kPage)}, done_);
+    while (at + kPage <= range.end()) {
       if (const RemoteAddr next = words_.next_touched(at); next != at) {
         at = RemoteAddr{aligned(next.value, kPage)};
         continue;
@@ -293,13 +295,13 @@ class MappedSearch {
         at = RemoteAddr{aligned(walked_.claimed[claimed_].end().value, kPage)};
         continue;
       }
-      const RemoteAddr end = claimed_ == walked_.claimed.size()
-                                 ? range.end()
-                                 : std::min(range.end(), walked_.claimed[claimed_].start);
+      RemoteAddr end = std::max(range.end(), words_.end_of(at));
+      if (claimed_ != walked_.claimed.size()) end = std::min(end, walked_.claimed[claimed_].start);
       const auto found = chunk_in_page(at, end);
       if (found) found_.push_back(*found);
       at = found ? found->at + found->bytes + found->behind : at + kPage;
     }
+    done_ = at;
   }
 
   std::vector<Chunk> take() && { return std::move(found_); }
@@ -333,6 +335,7 @@ class MappedSearch {
   const Words& words_;
   Walked& walked_;
   std::size_t claimed_ = 0;
+  RemoteAddr done_{0};  // the end of what was searched
   std::vector<Chunk> found_;
 };
 
