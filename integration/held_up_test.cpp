@@ -7,6 +7,7 @@
 #include "integration/health.h"
 #include "integration/live_target.h"
 #include "integration/rounds.h"
+#include "integration/tool.h"
 
 namespace heapattach {
 
@@ -52,6 +53,14 @@ void try_to_freeze(pid_t pid, const char* what) {
   CHECK(took < 3000);
   if (!report) CHECK_MESSAGE(report.error().kind == ErrorKind::Timeout, why(report));
   CHECK(status_line(pid, "TracerPid") == "0");
+}
+
+// The first line of a diagnosis names the group.
+void check_is_called_stopped(pid_t pid, const ControlGroup& group) {
+  const ToolRun run = run_tool({"diagnose", std::to_string(pid)});
+  const std::string line =
+      fmt::format("stopped: the control group {} is frozen", group.path().string());
+  CHECK_MESSAGE(run.output.starts_with(line), run.output, run.errors);
 }
 
 }  // namespace
@@ -108,6 +117,7 @@ TEST_CASE("a target in the freezer of control groups, version 1, stays frozen") 
     const Freezer freezer(group, "freezer.state", "FROZEN", "THAWED");
     CHECK(eventually(2s, [&] { return group.read("freezer.state") == "FROZEN\n"; }));
     try_to_freeze(target.pid(), "freezer version 1");
+    check_is_called_stopped(target.pid(), group);
     CHECK(group.read("freezer.state") == "FROZEN\n");
   }
   CHECK(eventually(2s, [&] { return harm_done_to(target.pid()).empty(); }));
@@ -131,6 +141,7 @@ TEST_CASE("a target in the freezer of control groups, version 2, stays frozen") 
     const Freezer freezer(group, "cgroup.freeze", "1", "0");
     CHECK(eventually(2s, is_held));
     try_to_freeze(target.pid(), "freezer version 2");
+    check_is_called_stopped(target.pid(), group);
     CHECK(eventually(2s, is_held));
   }
   CHECK(eventually(2s, [&] { return harm_done_to(target.pid()).empty(); }));

@@ -104,6 +104,11 @@ std::uint64_t memory_left() {
   return left;
 }
 
+bool is_frozen(const GroupDirectory& group) {
+  if (!group.is_version_2) return kernel_text(group.path + "/freezer.state").starts_with("FR");
+  return number_after(kernel_text(group.path + "/cgroup.events"), "frozen") == 1;
+}
+
 LimitedUse task_use(const GroupDirectory& group) {
   return {number_in(group.path + "/pids.current").value_or(0), number_in(group.path + "/pids.max")};
 }

@@ -40,6 +40,9 @@ struct LimitedUse {
 // The same without what the kernel drops before anything fails, if there is a limit.
 [[nodiscard]] LimitedUse memory_use_that_stays(const GroupDirectory& group);
 [[nodiscard]] LimitedUse task_use(const GroupDirectory& group);
+// Whether the group is frozen, or one around it: nothing in it runs. A directory of another
+// controller is not.
+[[nodiscard]] bool is_frozen(const GroupDirectory& group);
 // The groups of this process.
 [[nodiscard]] std::vector<GroupDirectory> own_control_groups(std::string_view controller);
 // How much memory this process can still take: of what is available on the machine, and below the

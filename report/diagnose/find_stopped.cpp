@@ -1,6 +1,9 @@
-// All threads are stopped, by a signal such as SIGSTOP. Someone may mean it, so it fails no gate.
+// Nothing in the process runs, because of a signal such as SIGSTOP or a frozen control group.
+// Someone may mean it, so it fails no gate.
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -8,19 +11,35 @@
 
 namespace heapattach::diagnose {
 
-void find_stopped(const Evidence& evidence, std::vector<Finding>& found) {
+namespace {
+
+std::string why_stopped(const Evidence& evidence) {
   constexpr char kStopped = 'T';
-  if (!evidence.is_live || !evidence.stacks || evidence.stacks->threads.empty()) return;
+  if (evidence.facts && !evidence.facts->frozen_group.empty()) {
+    return fmt::format(
+        "stopped: the control group {} is frozen, as by 'docker pause' or 'systemctl "
+        "freeze'; 'docker unpause' or 'systemctl thaw' lets the process go on",
+        evidence.facts->frozen_group);
+  }
+  if (!evidence.stacks || evidence.stacks->threads.empty()) return {};
   const auto& threads = evidence.stacks->threads;
   if (std::any_of(threads.begin(), threads.end(),
                   [](const stacks::ThreadSeen& thread) { return thread.state != kStopped; })) {
-    return;
+    return {};
   }
+  return fmt::format(
+      "stopped: a signal such as SIGSTOP has stopped the process; kill -CONT {} lets it go on",
+      evidence.pid);
+}
+
+}  // namespace
+
+void find_stopped(const Evidence& evidence, std::vector<Finding>& found) {
+  std::string why = evidence.is_live ? why_stopped(evidence) : std::string();
+  if (why.empty()) return;
   found.push_back({.kind = "stopped",
                    .severity = Severity::Unusual,
-                   .sentence = fmt::format("stopped: a signal such as SIGSTOP has stopped the "
-                                           "process; kill -CONT {} lets it go on",
-                                           evidence.pid),
+                   .sentence = std::move(why),
                    .evidence = {},
                    .next = "stacks " + evidence.source});
 }

@@ -94,6 +94,9 @@ ProcessFacts read_facts(const Process& process) {
   }
   read_parent(status, facts);
   facts.tasks = tightest(control_groups("pids", process), task_use);
+  for (const GroupDirectory& group : control_groups("freezer", process)) {
+    if (facts.frozen_group.empty() && is_frozen(group)) facts.frozen_group = group.path;
+  }
   facts.group_memory = tightest(control_groups("memory", process), memory_use_that_stays);
   return facts;
 }

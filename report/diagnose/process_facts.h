@@ -27,8 +27,9 @@ struct ProcessFacts {
   std::optional<LimitedUse> mappings;     // vm.max_map_count
   // Of its control group, without the part of the file cache that the kernel drops first.
   std::optional<LimitedUse> group_memory;
-  std::optional<LimitedUse> address_space;   // RLIMIT_AS
-  std::optional<LimitedUse> private_data;    // RLIMIT_DATA
+  std::string frozen_group;                 // the directory of its control group, if that is frozen
+  std::optional<LimitedUse> address_space;  // RLIMIT_AS
+  std::optional<LimitedUse> private_data;   // RLIMIT_DATA
   std::optional<std::uint64_t> stack_limit;  // RLIMIT_STACK, in bytes
   std::uint64_t resident_bytes = 0;
   std::uint64_t swapped_bytes = 0;

@@ -175,6 +175,15 @@ TEST_CASE("a process that a signal has stopped is called stopped") {
   CHECK_FALSE(verdict.is_fault);
 }
 
+TEST_CASE("a process in a frozen control group is called stopped") {
+  Evidence evidence = live();
+  evidence.facts.emplace().frozen_group = "/sys/fs/cgroup/shop";
+  CHECK(sentence_by(find_stopped, evidence)
+            .starts_with("stopped: the control group /sys/fs/cgroup/shop is frozen"));
+  evidence.is_live = false;
+  CHECK(found_by(find_stopped, evidence).empty());
+}
+
 TEST_CASE("a busy thread is no fault: it may work") {
   const auto found = found_by(find_busy, with_busy_thread());
   REQUIRE(found.size() == 1);
