@@ -344,6 +344,29 @@ bool is_container(std::string_view typedef_name, std::string_view tag) {
          (typedef_name.starts_with(kMap) && tag == "map");
 }
 
+namespace {
+
+// "main__Color__green" is green, as the program calls it. Names of enumerations begin with a
+// capital.
+void shorten_names(std::vector<types::Enumerator>& values) {
+  constexpr std::string_view kBetween = "__";
+  if (values.empty()) return;
+  const std::string first = values.front().name;
+  const std::size_t at = first.rfind(kBetween);
+  if (at == std::string::npos || first.starts_with('_')) return;  // also constants of interfaces
+  const std::string prefix = first.substr(0, at + kBetween.size());
+  const std::size_t before = first.rfind(kBetween, at - 1);
+  const char letter = first[before == std::string::npos ? 0 : before + kBetween.size()];
+  const bool is_of_v = letter >= 'A' && letter <= 'Z' &&
+                       std::all_of(values.begin(), values.end(), [&](const auto& one) {
+                         return one.name.starts_with(prefix) && one.name.size() > prefix.size();
+                       });
+  if (!is_of_v) return;
+  for (types::Enumerator& one : values) one.name.erase(0, prefix.size());
+}
+
+}  // namespace
+
 bool describe(TypeModel& model) {
   if (!is_v(model)) return false;
   const auto count = static_cast<TypeRef>(model.types().size());
@@ -365,6 +388,9 @@ bool describe(TypeModel& model) {
   std::vector<Member> members = model[text].members;
   if (byte != kNoType) lead_to_buffer(model, members, "str", std::string(kString), byte);
   model[text].members = std::move(members);
+  for (TypeRef ref = 0; ref < count; ++ref) {
+    if (model[ref].shape == Shape::Enumeration) shorten_names(model[ref].enumerators);
+  }
   return true;
 }
 

@@ -186,6 +186,25 @@ TEST_CASE("an interface's constants say which number stands for which of its typ
   CHECK(value.enumerators[0].value == 3);
 }
 
+TEST_CASE("the values of V's enumerations are named as in V, and those of C as in C") {
+  Program v;
+  const auto add_values = [&](std::vector<types::Enumerator> values) {
+    const TypeRef ref = add(v.model, "(enum at shop.c:20)", Shape::Enumeration);
+    v.model[ref].enumerators = std::move(values);
+    return ref;
+  };
+  const TypeRef color = add_values({{"main__Color__green", 0}, {"main__Color__dark_red", 1}});
+  const TypeRef state = add_values({{"State__on", 0}, {"State__off", 1}});
+  const TypeRef mixed = add_values({{"main__Color__green", 0}, {"OTHER", 1}});
+  const TypeRef of_c = add_values({{"lib__one", 0}, {"lib__two", 1}});
+  CHECK(vlang::describe(v.model));
+  CHECK(v.model[color].enumerators[0].name == "green");
+  CHECK(v.model[color].enumerators[1].name == "dark_red");
+  CHECK(v.model[state].enumerators[1].name == "off");
+  CHECK(v.model[mixed].enumerators[0].name == "main__Color__green");
+  CHECK(v.model[of_c].enumerators[0].name == "lib__one");
+}
+
 TEST_CASE("names of V's types are as in V, and those of C as in C") {
   Program v;
   const TypeRef pointer = add_pointer(v.model, "struct main__Session *", v.session);
