@@ -32,17 +32,30 @@ class Buffers {
       heap::for_each_object(heap_, order_.listed(), first, last, [&](heap::ObjectRef ref) {
         const std::uint64_t number = heap_.number(ref);
         const TypeIndex row = row_of_[number];
-        const auto pointers = rows_.buffer_pointers(row);
-        const bool has_unknown_fields = rows_.has_unknown_fields(row);
-        if ((pointers.empty() && !has_unknown_fields) || excepted.contains(number)) return;
-        for (const crystal::BufferPointer& pointer : pointers) add(ref, pointer, buffers);
-        if (has_unknown_fields) add_closures(ref, buffers);
+        if (!is_holder(row) || excepted.contains(number)) return;
+        for (const crystal::BufferPointer& pointer : rows_.buffer_pointers(row)) {
+          add(ref, pointer, buffers);
+        }
+        if (rows_.has_unknown_fields(row)) add_closures(ref, buffers);
       });
     });
     return buffers;
   }
 
+  [[nodiscard]] bool has_holder(const heap::ObjectSet& buffers) const {
+    std::uint64_t at = 0;
+    while ((at = buffers.next(at, heap_.slots())) < heap_.slots()) {
+      if (is_holder(row_of_[at])) return true;
+      ++at;
+    }
+    return false;
+  }
+
  private:
+  [[nodiscard]] bool is_holder(TypeIndex row) const {
+    return !rows_.buffer_pointers(row).empty() || rows_.has_unknown_fields(row);
+  }
+
   void add(heap::ObjectRef ref,
            const crystal::BufferPointer& pointer,
            heap::ObjectSet& buffers) const {
@@ -89,7 +102,8 @@ heap::ObjectSet find_buffers(const heap::Heap& heap,
   const heap::ObjectSet nothing(heap);
   // The second round leaves out the holders that the first one showed to be buffers. A false holder
   // that only another false holder refutes would need a third round, but none was ever seen.
-  return buffers.pointed_to_except(buffers.pointed_to_except(nothing));
+  heap::ObjectSet found = buffers.pointed_to_except(nothing);
+  return buffers.has_holder(found) ? buffers.pointed_to_except(found) : found;
 }
 
 // The bytes of a variable. Borrows the variable if it is in a register.
