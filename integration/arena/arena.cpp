@@ -11,7 +11,7 @@ namespace heapattach::arena {
 
 namespace {
 
-// As the program has them.
+// The structures of the program's allocator.
 struct Start {
   std::array<char, 16> mark;
   std::uint64_t object_bytes;

@@ -1,9 +1,9 @@
 #pragma once
 
-// The heap of a program with an allocator of its own (integration/arena/program.cpp): objects of
-// one size in one mapping, each with a header. Only the live tests know this kind of heap. It is
-// all that another kind needs: a folder, and a line in the list of kinds (kinds.cpp; of heapattach,
-// symbols/heaps.cpp).
+// The heap of a program with its own allocator (integration/arena/program.cpp): objects of one size
+// in one mapping, each with a header. Only the live tests know this kind of heap. It shows that
+// another kind needs only a folder, and a line in the list of kinds (kinds.cpp; symbols/heaps.cpp
+// in heapattach).
 
 #include <memory>
 

@@ -1,6 +1,6 @@
-// A kind of heap that only this folder knows (arena.h), in a program that is linked with it: every
-// report works on it, alone and beside malloc's, because reports know no kind of heap by name. The
-// truth is what the target counted itself.
+// Tests a kind of heap that only this folder knows (arena.h), with a heapattach that is linked with
+// it. Every report works on it, alone and together with malloc's heap, because no report knows a
+// kind of heap by name. The truth is the target's own count.
 
 #include <string>
 #include <vector>
@@ -107,7 +107,7 @@ TEST_CASE("two heaps that the program frees by hand are read together") {
   check_leaks(run_with_arena({"leaks", "-f", "json", "--heap", "both"}, target), truth.at("leaked"),
               truth.at("leaks"));
   const Answer after = target.ask("unticket");
-  // The first of malloc's objects leads to all others, and they to those of the arena.
+  // The first of malloc's objects references all others, and these reference those of the arena.
   check_leaks(run_with_arena({"leaks", "-f", "json", "--heap", "both"}, target),
               after.at("leaked") + after.at("freed"), truth.at("leaks") + 1);
 }

@@ -77,11 +77,11 @@ static Node* new_node(Node* next) {
   }
   for (int i = 0; i < kFreed; ++i) {
     Slot* slot = &arena->slot[used + i];
-    slot->node.next = first;  // what is freed keeps nothing
+    slot->node.next = first;  // a freed object keeps nothing alive
   }
 }
 
-// So that no register and no unused part of the stack has what was forgotten.
+// Clears the unused part of the stack, which may have the addresses of forgotten objects.
 [[gnu::noinline]] static void clear_stack() {
   volatile char unused[16384];
   std::memset(const_cast<char*>(unused), 0, sizeof unused);
@@ -102,7 +102,7 @@ int main() {
   say("ready used=%d leaked=%d heap_bytes=%zu free_bytes=%zu last=%zu of_ticket=%zu leaks=%d", used,
       kChains * kChain, sizeof(Arena), (kSlots - static_cast<std::size_t>(used)) * sizeof(Slot),
       static_cast<std::size_t>(last), static_cast<std::size_t>(of_ticket), kChains);
-  // The addresses were printed, and are not to keep the objects alive.
+  // The addresses were printed, and must not keep the objects alive.
   last = of_ticket = 0;
   clear_stack();
   char line[64];

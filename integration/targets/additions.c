@@ -1,7 +1,7 @@
-// Adds to what it keeps, and to what it replaces: "add N" opens so many sessions, which a list
-// keeps forever, and makes as many requests, of which a ring keeps the newest; "replace N" only
-// makes requests. Both come from functions of their own. Prints how many sessions it keeps.
-// Compiled with GC, all of it is the collector's, otherwise malloc's.
+// Makes objects that it keeps, and objects that it replaces. "add N" opens N sessions, which a list
+// keeps forever, and makes N requests, of which a ring keeps the newest. "replace N" only makes
+// requests. Sessions and requests each come from their own function. Prints how many sessions it
+// keeps. Compiled with GC, everything is the collector's, otherwise malloc's.
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// Says "ready", and then adds a node to the front of a list every 50 microseconds, until its input
-// ends or there are a million.
+// Prints "ready", and then adds a node to the front of a list every 50 microseconds, until its
+// input ends or the list has a million nodes.
 
 #include <poll.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-// Allocates a little with whatever malloc it was linked with, prints "ready", and waits for the end
-// of its standard input. With OWN_MALLOC it defines its own; with NEVER_FREES it never frees, so
-// that a static program gets musl's smallest malloc, which cannot.
+// Allocates a little with the malloc with which it was linked, prints "ready", and waits for the
+// end of its standard input. With OWN_MALLOC, it defines its own malloc. With NEVER_FREES, it never
+// frees, so that a static program gets musl's smallest malloc, which cannot free.
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ void free(void* at) {
   (void)at;
 }
 void* calloc(size_t count, size_t bytes) {
-  return malloc(count * bytes);  // never used twice, so it is zero
+  return malloc(count * bytes);  // memory is never used twice, so it is zero
 }
 void* realloc(void* at, size_t bytes) {
   void* const moved = malloc(bytes);

@@ -1,14 +1,14 @@
-// Allocates from a few places, and knows how often. "allocating THREADS": each thread waits until
-// it is told "run ROUNDS", does so many rounds, and waits again. Each round makes objects of
-// several sizes and kinds; one in ten of those with a finalizer stays reachable. "collect" runs
-// collections until nothing more is finalized. Further arguments: with "free", the threads run
-// without end; "incremental" collects in steps; "handler" has a function for the collector's
-// events, as the command "handler" sets one later; "oom" has one for when memory runs out. "fork"
-// and "vfork" make a child each, the first of which allocates, and wait for it; "share" makes one
-// that shares the memory, and waits until "unshare" ends it; "exec" starts the
-// program anew, with free threads; "quit N" and "raise N" end it. With "spawn", threads begin and
-// end all the time. With "shorten" or "swap=FILE", a process that shares its descriptors attacks
-// the memory of a trace (sharing.h).
+// Allocates from a few places, and knows how often. "allocating THREADS": each thread waits for
+// "run ROUNDS", does that many rounds, and waits again. Each round makes objects of several sizes
+// and kinds; one in ten of those with a finalizer stays reachable. "collect" runs collections until
+// nothing more is finalized. Further arguments: with "free", the threads run without end; with
+// "incremental", it collects in steps; with "handler", it has a function for the collector's
+// events, which the command "handler" can also set later; with "oom", it has a function for when
+// memory runs out; with "spawn", threads begin and end all the time. Commands: "fork" and "vfork"
+// make a child and wait for it, and the child of "fork" allocates; "share" makes a child that
+// shares the memory, and waits until "unshare" ends it; "exec" starts the program again, with
+// "free"; "quit N" and "raise N" end it. With "shorten" or "swap=FILE", a process that shares its
+// descriptors attacks the memory of a trace (sharing.h).
 
 #define _GNU_SOURCE  // O_PATH and CLONE_FILES in sharing.h
 #define GC_THREADS
@@ -37,7 +37,7 @@ static void on_end(void* object, void* unused) {
   atomic_fetch_add(&finalized, 1);
 }
 
-// The code after each allocation keeps the call from becoming a jump, which leaves no frame.
+// The code after each allocation keeps the call from becoming a jump, which would leave no frame.
 SITE static char* make_small(void) {
   char* object = GC_MALLOC(32);
   if (object[0] != 0 || object[31] != 0) atomic_fetch_add(&bad, 1);

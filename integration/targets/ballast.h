@@ -1,7 +1,7 @@
 #pragma once
 
-// Objects of a few sizes, a third of which stay alive, so that a collection leaves blocks to be
-// swept later. For the targets whose live set is known: to be included after gc.h.
+// Makes objects of a few sizes. A third of them stay alive, so that a collection leaves blocks to
+// be swept later. For targets whose live set is known; must be included after gc.h.
 
 enum { kBallast = 3000 };
 

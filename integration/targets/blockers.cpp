@@ -62,7 +62,7 @@ void append(std::vector<BlockingCall>& calls, const std::vector<BlockingCall>& m
 }  // namespace
 
 int main() {
-  // The System V objects and queues that it makes vanish with it.
+  // In a namespace, the System V objects and queues that the program makes vanish with it.
   if (unshare(CLONE_NEWIPC) != 0) std::fprintf(stderr, "blockers: no namespace of its own\n");
   std::signal(SIGPIPE, SIG_IGN);
   std::vector<BlockingCall> calls;

@@ -1,6 +1,6 @@
 #pragma once
 
-// One blocking system call each, made by a thread of its own (blockers.cpp).
+// Blocking system calls, each of which is made by a thread of its own (blockers.cpp).
 
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 struct BlockingCall {
   const char* name;
-  double due_s;  // when it must return by itself; 0: never
+  double due_s;  // the time after which the call returns by itself; 0: never
   long (*run)();
 };
 

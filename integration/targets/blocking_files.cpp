@@ -120,7 +120,7 @@ long read_terminal() {
   return read(open(ptsname(master), O_RDWR | O_NOCTTY), &byte, 1);
 }
 
-// A FIFO without a name, whose reader waits for its first writer.
+// Opens a FIFO without a name, whose reader waits for the first writer.
 long open_fifo() {
   const std::string name = "/tmp/heapattach-fifo-" + std::to_string(getpid());
   if (mkfifo(name.c_str(), 0600) != 0) return -1;

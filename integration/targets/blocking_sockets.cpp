@@ -80,7 +80,7 @@ long accept_for() {
 long connect_to_full() {
   const Address address("connect");
   listener(address, 0);
-  // Fills the room that a backlog of 0 leaves.
+  // Uses the only place in a queue with a backlog of 0.
   if (connect(socket(AF_UNIX, SOCK_STREAM, 0), address.get(), address.size) != 0) return -1;
   return connect(socket(AF_UNIX, SOCK_STREAM, 0), address.get(), address.size);
 }

@@ -47,7 +47,7 @@ long futex_until() {
   return futex(&word, FUTEX_WAIT_BITSET_PRIVATE, 0, &time);
 }
 
-// The main thread owns it and never gives it up.
+// Waits for a futex that the main thread owns and never releases.
 long futex_priority_until() {
   static std::int32_t word = 0;
   word = getpid();
@@ -92,7 +92,7 @@ long condition_until() {
   return result != 0 ? -1 : 0;
 }
 
-// Not blocked at all: shows the effect of merely being stopped.
+// Is not blocked at all, and so shows the effect of only being stopped.
 long compute_until() {
   const timespec end = at_due_time(CLOCK_MONOTONIC);
   for (;;) {

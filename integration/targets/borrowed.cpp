@@ -1,6 +1,6 @@
-// Threads in different states, any of which may be borrowed. Each knows what it must find
+// Threads in different states, any of which may be borrowed. Each knows what must be unchanged
 // afterwards: general and vector registers, flags, the red zone of x86-64, errno, and the result of
-// its call. The greeting has their numbers.
+// its call. The greeting has the threads' numbers.
 
 #include <atomic>
 #include <csignal>
@@ -17,7 +17,7 @@
 #include "talk.h"
 
 // long keeps_pattern(long turns): fills the registers, the red zone and the carry flag, counts
-// turns down, and checks that everything is unchanged. 0 if so.
+// `turns` down, and returns 0 if everything is unchanged.
 #ifdef __x86_64__
 asm(R"(
   .text
@@ -205,7 +205,7 @@ namespace {
 
 constexpr int kSentinel = 77;  // an errno that no code here sets
 
-std::atomic<long> damaged{0};  // patterns not found again
+std::atomic<long> damaged{0};  // patterns that have changed
 std::atomic<long> errno_lost{0};
 std::atomic<long> interrupted{0};  // untimed calls that returned
 std::atomic<long> early{0};        // sleeps that ended too soon
@@ -224,8 +224,8 @@ double now() {
 
 }  // namespace
 
-// Functions that tests have called in this process or a copy of it, on any of its threads. Each
-// changes what a function may: vector registers, errno, the mask.
+// Functions for tests to call in this process or in a copy of it, on any of its threads. Each
+// changes something that a function may change: vector registers, errno, the mask.
 extern "C" {
 
 long disturb(long first, long second, const char* text) {
@@ -261,7 +261,7 @@ const char* say_where() {
   return text;
 }
 
-// How often another thread beat meanwhile.
+// The number of beats of another thread during this call.
 long beats_within(long milliseconds) {
   const long before = beats.load();
   const double end = now() + static_cast<double>(milliseconds) / 1e3;

@@ -1,5 +1,5 @@
-// Has a heap of the collector and one of glibc's malloc, with references in both directions, and
-// knows what is in them. After a collection nothing is freed any more.
+// Has a heap of the collector and a heap of glibc's malloc, with references in both directions, and
+// knows what is in them. After a collection, nothing is freed any more.
 //
 //   ready gc_heap=N gc_free=N        the collector's own numbers, with what it has unmapped
 //         in_use=N arena=N …         what malloc has: see malloced.cpp
@@ -25,7 +25,7 @@
 
 struct Session;
 
-// malloc's.
+// An allocation of malloc.
 struct Buffer {
   char* text;
   Session* owner;
@@ -39,11 +39,11 @@ struct Holder {
   Session* garbage;
 };
 
-// The collector's.
+// An object of the collector.
 struct Session {
   Session* next;
   Buffer* buffer;
-  void* hidden;  // an object without pointers for the collector, that has one for malloc
+  void* hidden;  // an atomic object of the collector, which contains a pointer to malloc's memory
   std::uint64_t number;
 };
 
@@ -55,7 +55,7 @@ Holder* holders[9];
 namespace {
 
 constexpr int kSessions = 200;
-constexpr int kHidden = 20;  // of them
+constexpr int kHidden = 20;  // sessions with a hidden object
 constexpr int kItems = 150;
 constexpr int kRegistered = 5;
 constexpr int kText = 100;
@@ -111,7 +111,7 @@ T* forgotten(T* object) {
     into_gc += 1;
     items = item;
   }
-  // Memory of malloc that the collector scans: only this keeps these alive.
+  // The collector scans this memory of malloc, and only this keeps the sessions alive.
   registered = static_cast<Session**>(std::calloc(kRegistered, sizeof *registered));
   GC_add_roots(registered, registered + kRegistered);
   for (int i = 0; i < kRegistered; ++i) {
@@ -132,7 +132,7 @@ void finalize(void* object, void*) {
     buffer->text = forgotten(text());
     asm volatile("" : : "r"(buffer) : "memory");
   }
-  // Garbage that leads to malloc's memory, in more than one block, at whose start it is, too.
+  // Garbage that references malloc's memory fills several blocks, so it is also at a block's start.
   for (int i = 0; i < 300; ++i) {
     Session* session = collected<Session>();
     session->buffer = forgotten(plain<Buffer>());

@@ -1,5 +1,5 @@
-// Functions to be called in a clone, harmless and harmful ones. "report" shows what of them has
-// reached the process itself: nothing may.
+// Functions to be called in a clone, harmless and harmful ones. "report" shows whether they have
+// reached the process itself, which they must not.
 
 #define _GNU_SOURCE
 
@@ -88,7 +88,7 @@ int signal_parent(void) {
   return kill(getppid(), SIGUSR1) == 0;
 }
 
-/* Ways out of a clone. Each returns what it got: 0 or above if it was let out. */
+/* Attempts to get out of a clone. Each returns 0 or more if it succeeded. */
 
 long own_files(void) {
   int ends[2];
@@ -102,7 +102,7 @@ long raise_semaphore(void) {
   return semop(semaphore, &up, 1);
 }
 
-/* The first is shared by mmap, the second by shmat; both are private now. */
+/* Writes to memory shared by mmap and to memory shared by shmat; in a clone, both are private. */
 long write_both(long value) {
   mprotect((void*)shared, 4096, PROT_READ | PROT_WRITE);
   *shared = *segment = value;
@@ -215,7 +215,7 @@ long hide_a_thread(long flags) {
       NULL);
 }
 
-/* The same, but stays, so that a test can look at the thread. */
+/* The same, but does not return, so that a test can look at the thread. */
 long hide_and_rest(long flags) {
   const long thread = hide_a_thread(flags);
   for (;;) pause();
@@ -232,7 +232,7 @@ long reopen(const char* path) {
   return writing < 0 ? -1 : write(writing, "!", 1);
 }
 
-/* How many bytes it could read; -1 if it could not open the file. */
+/* Returns how many bytes it could read; -1 if it could not open the file. */
 long take_from(const char* path) {
   char taken[16];
   const int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
@@ -264,7 +264,7 @@ static void* wait_for_bell(void* nothing) {
   return nothing;
 }
 
-/* How many waiters it moved to a futex that nobody wakes. */
+/* Returns how many waiters it has moved to a futex that nobody wakes. */
 long take_waiters(void) {
   static int elsewhere;
   return futex(seen_bell, FUTEX_REQUEUE, 0, 1000, &elsewhere);

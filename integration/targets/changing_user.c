@@ -1,6 +1,6 @@
-// Allocates all the time, and changes its rights when it is told to: "user" makes all threads those
-// of user 1000, "capabilities" drops all of them, "undumpable" forbids others to look at it. Each
-// is answered with "uid=N made=N", where `made` counts allocations.
+// Allocates all the time, and changes its rights on request: "user" makes all threads run as user
+// 1000, "capabilities" drops all capabilities, and "undumpable" forbids others to look at it. It
+// answers "uid=N made=N", where `made` counts allocations.
 
 #define _GNU_SOURCE
 #define GC_THREADS
@@ -43,7 +43,7 @@ int main(void) {
   puts("ready");
   fflush(stdout);
   while (fgets(line, sizeof line, stdin) != NULL) {
-    // glibc changes the other threads by a signal.
+    // glibc sends the other threads a signal, so that they change their user, too.
     if (strcmp(line, "user\n") == 0 && setresuid(1000, 1000, 1000) != 0) abort();
     if (strcmp(line, "capabilities\n") == 0) drop_capabilities();
     if (strcmp(line, "undumpable\n") == 0) prctl(PR_SET_DUMPABLE, 0);

@@ -1,7 +1,7 @@
-// Large objects, each at the start of a chunk of the heap, and all in one array that a global
-// holds. The collector keeps the end of the last chunk as a hint for the next one, and that is
-// often the start of an older chunk. Says how many words of its static data besides the global
-// point to one.
+// Makes large objects, each at the start of a chunk of the heap. All are in one array, which a
+// global holds. The collector keeps the end of the last chunk as a hint for the next one, and that
+// is often the start of an older chunk. Prints how many words of static data other than the global
+// point to an object.
 
 #include <gc.h>
 #include <stdint.h>

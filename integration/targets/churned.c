@@ -1,5 +1,6 @@
-// A heap that was just collected, and from which nothing was allocated since. Even so, some objects
-// that the collection kept are no longer referenced, or seem not to be. The argument says why:
+// A heap in which a collection has just ended, and nothing was allocated since. Some objects that
+// the collection has kept are no longer referenced nevertheless, or seem not to be. The argument
+// says why:
 //
 //   finalized    their finalizers have run
 //   returned     a function that has returned held them

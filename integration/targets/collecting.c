@@ -1,5 +1,5 @@
-// The Boehm collector at work all the time: some mutators that make, drop and check lists whose
-// sum they know, and one thread that collects without a pause. "collecting MUTATORS [incremental]".
+// The Boehm collector at work all the time: some threads make, drop and check lists whose sum they
+// know, and one thread collects without a pause. "collecting THREADS [incremental]".
 
 #define GC_THREADS
 #include <gc.h>
@@ -58,7 +58,7 @@ static void* mutate(void* number) {
     if (lists[at] != NULL) check_list(lists[at], seeds[at]);
     seeds[at] = state >> 8;
     lists[at] = make_list(seeds[at]);
-    // Something large now and then, so that the heap grows and blocks are split.
+    // Allocates a large object now and then, so that the heap grows and blocks are split.
     if (state >> 57 == 0) memset(GC_MALLOC_ATOMIC(200000), 1, 200000);
   }
   return NULL;

@@ -1,5 +1,5 @@
-// Holds the containers of the standard library in malloc's heap: kEach elements each. Its items are
-// named only by the containers that hold them. Prints
+// Has the containers of the standard library in malloc's heap, each with kEach elements. Only the
+// containers show the types of the items. Prints
 //     ready items=300 texts=301 tree_nodes=200 hash_nodes=200 list_nodes=200 arrays=4
 // and waits for the end of its standard input. Compiled with libstdc++ and with libc++.
 #include <cstdio>
@@ -35,7 +35,7 @@ std::unordered_multiset<long> numbers;
 std::string text(3000, 'x');
 
 void fill(int number) {
-  // Longer than what a string keeps within itself.
+  // The text is too long to be stored inside a string object.
   const std::string suffix = " is the long name of number " + std::to_string(number);
   items.push_back(new Item);
   values.emplace_back();

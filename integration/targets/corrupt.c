@@ -13,15 +13,15 @@
 
 #include "thread_state.h"
 
-// Each waits for ever with the stack and the frame pointer that it is given. After a call that is
-// never made there is a label, for return addresses. The first has no tables,
+// Functions that wait for ever with a given stack and frame pointer. Each has a label after a call
+// that is never made, for return addresses. The first function has no tables.
 __asm__(
     ".text\n.type wait_without, @function\nwait_without:\n"
     "  mov %rdi, %rsp\n  mov %rsi, %rbp\n"
     "1: mov $34, %eax\n  syscall\n  jmp 1b\n"
     "  call wait_without\nwait_without_back:\n  nop\n"
     ".size wait_without, . - wait_without\n");
-// and the tables of the others are wrong.
+// The tables of the other functions are wrong.
 #define LIAR(name, directives)                      \
   __asm__(".text\n.type " name ", @function\n" name \
           ":\n"                                     \
@@ -31,21 +31,21 @@ __asm__(
           "  call " name "\n" name                  \
           "_back:\n  nop\n"                         \
           ".cfi_endproc\n.size " name ", . - " name "\n")
-// The caller's stack begins where this one does.
+// By this table, the caller's stack begins where this one does.
 LIAR("wait_in_place", ".cfi_def_cfa rsp, 0\n.cfi_offset rip, 0\n");
-// It is below.
+// By this table, the caller's stack is below this one.
 LIAR("wait_below", ".cfi_def_cfa rsp, -64\n.cfi_offset rip, 64\n");
-// An expression that never ends: DW_OP_skip to itself.
+// This table has an expression that never ends: DW_OP_skip to itself.
 LIAR("wait_in_loop", ".cfi_escape 0x0f, 3, 0x2f, 0xfd, 0xff\n.cfi_offset rip, 0\n");
-// One that reads invalid memory: DW_OP_const8u …, DW_OP_deref.
+// This expression reads invalid memory: DW_OP_const8u …, DW_OP_deref.
 LIAR("wait_nowhere",
      ".cfi_escape 0x0f, 10, 0x0e, 1, 2, 3, 4, 5, 6, 7, 0x80, 0x06\n.cfi_offset rip, 0\n");
-// One without operands on its stack: DW_OP_plus.
+// This expression lacks the operands of its operation: DW_OP_plus.
 LIAR("wait_empty", ".cfi_escape 0x0f, 1, 0x22\n.cfi_offset rip, 0\n");
-// Each frame claims to be interrupted by a signal, where it is.
+// By this table, a signal has interrupted each frame at the same place.
 LIAR("wait_signalled",
      ".cfi_signal_frame\n.cfi_def_cfa rsp, 0\n.cfi_offset rip, 0\n.cfi_same_value rsp\n");
-// Only the stack is wrong. It seems endless: the same return address is in every second word.
+// This table is right, but the stack seems endless: every second word is the same return address.
 LIAR("wait_again", ".cfi_def_cfa rsp, 16\n.cfi_offset rip, -16\n");
 
 typedef void (*wait_function)(void* stack, void* frame);
@@ -67,8 +67,8 @@ enum { kWords = 1 << 16, kCode = 1 };
 struct way {
   const char* name;
   wait_function wait;  // null: on a sound stack
-  const void* back;    // in every second word of its stack; null: zero
-  uintptr_t stack;     // 0: its own; kCode: the address of code
+  const void* back;    // the value of every second word of the stack; null: zero
+  uintptr_t stack;     // the stack pointer; 0: the thread's own; kCode: the address of code
   enum { NO_FRAME, ITSELF, IN_TURN, BEHIND } frame;
   atomic_int tid;
 };
@@ -107,7 +107,7 @@ static void* run(void* argument) {
   if (way->back != NULL) {
     for (int i = 0; i < kWords; i += 2) words[i] = (uintptr_t)way->back;
   }
-  // The memory after it is another thread's, or unmapped.
+  // The walk must end here: the memory after the stack is another thread's, or unmapped.
   if (way->back != NULL) words[kWords - 2] = 1;
   uintptr_t* const frame = middle + 65;
   if (way->frame == ITSELF || way->frame == IN_TURN) {

@@ -1,4 +1,4 @@
-// Linked to a static program, leaves no padding after its code: fills it at the start.
+// Linked into a static program, this fills the padding after the program's code at its start.
 
 #include <cstdint>
 #include <cstdlib>
@@ -24,7 +24,7 @@ int fill_padding(dl_phdr_info* module, std::size_t, void*) {
     std::memset(reinterpret_cast<void*>(end), 0xcc, page_end - end);
     if (mprotect(first, bytes, PROT_READ | PROT_EXEC) != 0) std::abort();
   }
-  return 1;  // only the program, which comes first
+  return 1;  // stops after the program, which comes first
 }
 
 __attribute__((constructor)) void fill() {

@@ -1,6 +1,6 @@
-// Threads that wait for each other's locks in a ring, two mutexes and a read-write lock; one that
-// waits for a mutex of the ring from outside; one on a condition variable, and one in a read.
-// Prints "ready" once all wait.
+// Three threads wait for each other's locks in a ring, two mutexes and a read-write lock. One more
+// thread waits for a mutex of the ring, one on a condition variable, and one in a read. Prints
+// "ready" once all of them wait.
 
 #include <pthread.h>
 #include <stdio.h>

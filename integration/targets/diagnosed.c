@@ -1,5 +1,5 @@
-// Incidents and kinds of health, one for each argument; integration/diagnose_test.cpp has the
-// verdict of each. Prints "ready" when its state is built.
+// Puts itself into the state that its argument names, an incident or a healthy state;
+// integration/diagnose_test.cpp has the verdict for each. Prints "ready" when the state is built.
 
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -41,7 +41,7 @@ static void start(void* (*run)(void*), void* argument) {
   if (pthread_create(&thread, NULL, run, argument) != 0) abort();
 }
 
-// So that no address of what is lost stays in a register or on the stack.
+// Overwrites the stack, so that no address of a lost allocation stays there or in a register.
 static __attribute__((noinline)) void forget(void) {
   volatile char stack[16384];
   memset((char*)stack, 0, sizeof stack);
@@ -162,7 +162,7 @@ static void mappings(void) {
   ready_for_good();
 }
 
-// A lock that is held when the process is forked. The child waits for it; its parent, for the
+// A lock is held when the process forks. The child waits for the lock, and the parent waits for the
 // child.
 static void* hold(void* unused) {
   pthread_mutex_lock(&accounts);
@@ -198,7 +198,7 @@ static void lost_lock_of_many(void) {
   ready_for_good();
 }
 
-// Whole pages are free, which malloc keeps.
+// malloc keeps whole pages that are free.
 static void untrimmed(void) {
   for (int i = 0; i < 100000; ++i) kept[i] = memset(malloc(600), 'x', 600);
   for (int i = 0; i < 100000; ++i) {
@@ -209,7 +209,7 @@ static void untrimmed(void) {
   ready_for_good();
 }
 
-// Without stdio, which would allocate.
+// Prints "ready" without stdio, which would allocate.
 static void say_ready(void) {
   if (write(STDOUT_FILENO, "ready\n", 6) != 6) abort();
   for (;;) pause();
@@ -255,7 +255,7 @@ static void own_break(void) {
   ready_for_good();
 }
 
-// The table above takes a part of it, too.
+// Nearly uses up the limit on the address space. The table above takes a part of it, too.
 static void address_space(void) {
   const struct rlimit limit = {400 * MIB, 400 * MIB};
   setrlimit(RLIMIT_AS, &limit);
@@ -285,7 +285,7 @@ static void await_line(void) {
   for (int letter = getchar(); letter != '\n' && letter != EOF; letter = getchar()) continue;
 }
 
-// Sessions are added when a line comes.
+// Adds sessions when it reads a line.
 static void grow(void) {
   static void* volatile sessions;
   for (int i = 0; i < 1000; ++i) kept[i] = malloc(100);
@@ -301,7 +301,7 @@ static void grow(void) {
   for (;;) pause();
 }
 
-// Nearly fills a control group of 64 MiB when a line comes.
+// Nearly fills a control group of 64 MiB when it reads a line.
 static void fill_group(void) {
   ready();
   await_line();
@@ -364,7 +364,7 @@ static void repeated(void) {
   ready_for_good();
 }
 
-// As most programs do.
+// Loses a few small allocations, as most programs do.
 static void few_lost(void) {
   for (int i = 0; i < 40; ++i) lose(64);
   for (int i = 0; i < 20000; ++i) kept[i] = malloc(100);
@@ -381,7 +381,7 @@ static void freed(void) {
   ready_for_good();
 }
 
-// Connections whose addresses only the kernel has.
+// Makes connections whose addresses only the kernel has.
 static __attribute__((noinline)) void connect_all(int events) {
   for (int i = 0; i < 500; ++i) {
     struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = malloc(256)}};
@@ -408,7 +408,7 @@ static void churn(void) {
   }
 }
 
-// A list whose links are no addresses. It looks like a leak from outside.
+// A list whose links are not addresses, which looks like a leak from outside.
 struct link {
   uintptr_t next;
   char value[48];

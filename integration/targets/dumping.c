@@ -1,6 +1,6 @@
 // A program with the dump routine in it: "dumping COUNT" keeps a list of COUNT objects, each with a
-// text that holds no pointers. "dump MODE PATH" calls the routine; other questions are only
-// answered.
+// text without pointers. "dump MODE PATH" calls the routine; other questions get an answer, but
+// have no effect.
 
 #define GC_THREADS
 #include <gc.h>

@@ -1,7 +1,7 @@
-// Many threads, and an end of a chosen kind at a chosen time after "go" ("ending HOW US
-// [SLEEPERS]"): "exit" (exit_group while all others run), "exec" (of itself, then it lives on),
-// "leader" (the main thread ends, the rest lives on), "wait" (until it is killed), "threads" (each
-// thread ends by itself, the last one ends the process).
+// Has many threads, and ends in the way HOW, US microseconds after "go" ("ending HOW US
+// [SLEEPERS]"): "exit" (exit_group while all other threads run), "exec" (executes itself, and then
+// keeps running), "leader" (the main thread ends, the others keep running), "wait" (runs until it
+// is killed), "threads" (each thread ends by itself, and the last one ends the process).
 
 #include <atomic>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Executes itself again and again, with threads that exec has to end each time: "execer N" stops
-// doing so after N times and answers.
+// Executes itself N times ("execer N"), with threads that exec has to end each time, and then
+// answers.
 
 #include <cstdlib>
 #include <string>

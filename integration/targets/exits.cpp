@@ -1,6 +1,7 @@
-// Forgets some allocations and holds others, and exits in the way that its argument says. It prints
+// Forgets some allocations, holds others, and exits in the way that its argument says. Before that,
+// it prints
 //     leaked=N leaked_bytes=N
-// before that. `leaked` are the allocations that it has forgotten.
+// for the allocations that it has forgotten.
 //
 //     return       main() returns 3
 //     exit         a second thread calls exit(4), and others hold allocations on their stacks alone
@@ -56,8 +57,8 @@ void hold(int count) {
   for (int i = 0; i < count; ++i) held = new Node{held, i};
 }
 
-// Holds allocations that nothing else references, on its stack, and never comes back. Half of the
-// threads run, and the others wait.
+// Holds allocations that nothing else references, on the thread's stack, and never returns. Half of
+// the threads run, and the others wait.
 std::atomic<int> holding = 0;
 void hold_on_stack(bool runs) {
   Node* kept[50];

@@ -1,6 +1,6 @@
-// Makes children all the time. By fork: each must end by itself, unnoticed by a tracer of the
-// parent. With "vfork N": one child at a time that blocks its parent for N milliseconds, in a sleep
-// that only its end interrupts.
+// Makes children all the time. With fork, each child must end by itself, and a tracer of the parent
+// must not notice it. With "vfork N", one child at a time blocks its parent for N milliseconds;
+// only the child's end ends that wait.
 
 #include <atomic>
 #include <cstdlib>
@@ -29,7 +29,7 @@ void fork_for_ever() {
 
 void vfork_for_ever(unsigned milliseconds) {
   while (!stopping.load()) {
-    // The sleep is intended, and usleep touches nothing of the parent.
+    // The child is meant to sleep, and usleep() touches nothing of the parent.
     const pid_t child = vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
     if (child == 0) {
       usleep(milliseconds * 1000);  // NOLINT(clang-analyzer-unix.Vfork)

@@ -1,6 +1,6 @@
-// Allocates without end, once it has read a line: "grows MILLISECONDS" computes that long for each
-// mebibyte, in processor time, so that it grows no faster on a busy machine than others work. Each
-// allocation is a session of a list that is never emptied.
+// Allocates without end, once it has read a line. "grows MILLISECONDS" uses that much processor
+// time for each mebibyte, so that it grows slowly on a busy machine, too. Each allocation is a
+// session in a list that is never emptied.
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-// Allocations whose types no reference shows, because only void pointers lead to them, or nothing.
-// One struct has a size of its own; two others share a size; a third has the size of texts; a
-// fourth shares its size, too, but a list shows the type of most objects of that size. Prints
+// Has allocations whose types no reference shows, because only void pointers reference them, or
+// nothing does. One struct has a size of its own. Two structs share a size. One has the size of
+// texts. One shares the size of a struct of which a typed list references most objects. Prints
 // "ready".
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ struct right {  // 200 bytes, too
   char rest[192];
 };
 
-struct item {  // 56 bytes; a list with a type leads to most of them
+struct item {  // 56 bytes; a typed list references most objects
   struct item* next;
   char* text;
   long numbers[5];

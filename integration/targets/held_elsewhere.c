@@ -1,13 +1,12 @@
-// Leaves the only pointers to some allocations to the kernel, to memory that it shares, to code
-// that it made and to a page without rights. Each of them references another one, and all of one
-// kind have a size of their own. Prints, with the number of those that nothing references,
+// Leaves the only pointers to some allocations to the kernel, to shared memory, to code that was
+// made at run time, and to a page without access rights. Each allocation references another one,
+// and each kind has its own size. Prints the number of those that nothing references,
 //     ready leaked=7 leaked_bytes=N secret=0
-// and waits for the end of its standard input. With the argument "uring" it also has an instance of
-// io_uring, with "aio" a context of io_setup(2), and with "large" more shared memory than is
-// searched. With "secret" it also has memory of memfd_secret(2), if the kernel
-// makes any; then it prints secret=1. With "twins" it has a memfd that is not mapped, and a mapped
-// file of /dev/shm with the same inode number. With "absent" first, its page tables do not have the
-// shared memory, as if it had been paged out.
+// and waits for the end of its standard input. Arguments add to that: "uring" an instance of
+// io_uring, "aio" a context of io_setup(2), "large" more shared memory than is searched, "secret"
+// memory of memfd_secret(2), if the kernel makes any (then it prints secret=1), and "twins" a memfd
+// that is not mapped and a mapped file of /dev/shm with the same inode number. With "absent" first,
+// its page tables do not have the shared memory, as if it had been paged out.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <malloc.h>
@@ -79,7 +78,8 @@ static void put(void* page, void* at) {
   ((void**)page)[5] = at;
 }
 
-// The kernel keeps what is shared.
+// Puts a pointer into a shared page. With "absent", it drops the page from the page tables; the
+// kernel keeps its contents.
 static void put_shared(void* page, void* at) {
   put(page, at);
   if (is_absent) check(madvise(page, kPage, MADV_DONTNEED) == 0, "madvise");

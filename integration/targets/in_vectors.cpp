@@ -1,6 +1,6 @@
-// Holds two allocations by vector registers alone: one by xmm5, and one, if the processor has AVX,
-// by the upper half of ymm9; on aarch64 by both halves of v20. Each references another one. Three
-// more are forgotten. Prints
+// Holds two allocations only in vector registers: one in xmm5 and, if the processor has AVX, one in
+// the upper half of ymm9; on aarch64, they are in the two halves of v20. Each references another
+// allocation. Three more are forgotten. Prints
 //     ready leaked=3
 // and waits for the end of its standard input, all without using these registers again.
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Node {
   long number = 0;
 };
 
-// Inverted, so that they are no pointers.
+// The addresses, inverted, so that they are not pointers.
 std::uintptr_t for_xmm = 0;
 std::uintptr_t for_ymm = 0;
 

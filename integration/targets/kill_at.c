@@ -1,6 +1,7 @@
-// kill_at STEP PROGRAM ARGUMENT...: runs a program and kills it as it is about to make its STEP-th
-// call that could touch another process: ptrace, or a write to its memory. Exits with 42 then,
-// otherwise with the program's status. A seccomp filter makes the kernel stop it there.
+// kill_at STEP PROGRAM ARGUMENT...: runs a program and kills it when it is about to make its
+// STEP-th call that could touch another process: ptrace, or a write to the process's memory. Then
+// exits with 42, otherwise with the program's status. A seccomp filter makes the kernel stop the
+// program at these calls.
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -57,7 +58,8 @@ int main(int count, char** words) {
     if (event == PTRACE_EVENT_SECCOMP && --left == 0) {
       errno = 0;
       kill(program, SIGKILL);
-      // It is reported last, after its threads are gone and have released what they held.
+      // The kernel reports the program last, after its threads have ended and released their
+      // targets.
       while (waitpid(-1, &status, __WALL) != program || WIFSTOPPED(status)) {
         if (errno == ECHILD) break;
       }

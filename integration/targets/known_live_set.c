@@ -1,6 +1,7 @@
-// A heap that knows what is alive in it. Several threads reference trees, rings, buffers and single
-// objects in every way that the collector supports, some of them in one way only. Then everything
-// is collected, and the collector lists what it kept. Nothing is allocated or changed afterwards.
+// A program that knows which of its objects are alive. Several threads reference trees, rings,
+// buffers and single objects in every way that the collector supports, some of them in one way
+// only. Then a collection runs, and the collector lists the objects that it has kept. Nothing is
+// allocated or changed afterwards.
 //
 //   ready objects=N           the build is done, N objects are listed
 //   list                      answers "listed=N", then N lines "<address> <bytes>" in hex
@@ -34,10 +35,10 @@ struct entry {
   size_t bytes;
 };
 
-static struct entry* listed;  // plain malloc: the collector does not look here
+static struct entry* listed;  // from plain malloc, which the collector does not scan
 static size_t listed_count;
 
-// Addresses are kept as their complement, which is not a pointer.
+// An address is stored as its complement, which is not a pointer.
 struct known {
   uintptr_t hidden;
   int alive;
@@ -149,7 +150,7 @@ static void make_typed(void) {
   know(1, array, "an array of typed elements");
   know(1, array[19].yes, "held by a typed array's last element");
 
-  // Longer than a one-word bitmap.
+  // This descriptor is longer than a bitmap of one word.
   GC_word wide[4] = {0};
   GC_set_bit(wide, 3);
   GC_set_bit(wide, 130);
@@ -235,7 +236,8 @@ static __attribute__((noinline)) void clean_stack(void) {
 
 static atomic_int holding;  // threads whose pointer is in position
 
-// Fills `into` so that nothing of it stays on the caller's stack.
+// Makes a tree that only the complement of its address references, so that the caller's stack does
+// not have the address.
 static __attribute__((noinline)) void make_held(uintptr_t* hidden, long number) {
   static const char* const names[kThreads] = {
       "held by a register of thread 0", "held by a register of thread 1",
@@ -314,7 +316,7 @@ static void* hold(void* argument) {
   uintptr_t hidden = 0;
   make_stacked(&on_stack, number);
   make_held(&hidden, number);
-  // Some of each size, dropped: their slots end up on this thread's free lists.
+  // Objects of each size are dropped, so that their slots end up on this thread's free lists.
   for (int i = 0; i < 200; ++i) {
     GC_MALLOC((size_t)(i % 12 + 1) * 16 - 1);
     GC_MALLOC_ATOMIC((size_t)(i % 12 + 1) * 16 - 1);

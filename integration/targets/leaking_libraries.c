@@ -1,7 +1,7 @@
-// The leaks of two well-known mistakes with C libraries. "connect N" makes N TLS connections
-// between two ends in this process and never frees the certificate that it asks for, an X509 of
-// OpenSSL. "parse N" parses N pages and never frees the context, of libxml2. Both print how often
-// they have done so.
+// Leaks by two well-known mistakes with C libraries. "connect N" makes N TLS connections between
+// two ends in this process, and never frees the certificate that it asks for, an X509 of OpenSSL.
+// "parse N" parses N pages and never frees libxml2's context. Both print how often they have
+// leaked.
 #include <libxml/parser.h>
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
@@ -35,7 +35,7 @@ static void set_up_tls(void) {
   EVP_PKEY_free(key);
 }
 
-// SSL_get_peer_certificate() returns a reference of its own: the mistake.
+// The mistake: the caller of SSL_get_peer_certificate() must release the reference that it returns.
 SITE static void check_peer(SSL* client) {
   const X509* const peer = SSL_get_peer_certificate(client);
   if (peer == NULL) ++bad;
@@ -66,7 +66,7 @@ SITE static void parse_page(void) {
   xmlDocPtr const page = xmlCtxtReadMemory(context, kPage, sizeof kPage - 1, NULL, NULL, 0);
   if (page == NULL) ++bad;
   xmlFreeDoc(page);
-  ++pages;  // xmlFreeParserCtxt(context) is missing: the mistake
+  ++pages;  // the mistake: xmlFreeParserCtxt(context) is missing
 }
 
 SITE static void wipe_stack(void) {

@@ -1,8 +1,9 @@
-// What the C and C++ libraries allocate for themselves, with the addresses that are known:
+// Makes the C and C++ libraries allocate objects for themselves, and prints the known addresses:
 //
 //     ready file=1234 buffer=1234 buffer_bytes=4096 address=1234 library=1234 list=1234 variable=0
 //
-// With "none", only what a C++ program cannot avoid, and objects that look like the others.
+// With "none", there are only objects that a C++ program cannot avoid, and objects that look like
+// the others.
 
 #include <cstdio>
 #include <cstdlib>
@@ -40,13 +41,13 @@ void* wait(void* unused) {
   return unused;
 }
 
-// Copies of what a library allocates are the program's own.
+// Makes copies of what a library allocates; these are the program's own objects.
 void make_like() {
   addrinfo* const real = resolve();
   copy = static_cast<addrinfo*>(std::malloc(sizeof(addrinfo) + sizeof(sockaddr_in)));
   std::memcpy(copy, real, sizeof(addrinfo) + sizeof(sockaddr_in));  // points to the other's address
   freeaddrinfo(real);
-  // As the pool of libstdc++, but in this program's data.
+  // Looks like the pool of libstdc++, but only this program's data reference it.
   auto* const memory = static_cast<std::size_t*>(std::malloc(70'000));
   memory[0] = 70'000;
   memory[1] = 0;

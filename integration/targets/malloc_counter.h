@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// Counts the allocations that a target has not freed: it defines malloc and its relatives itself,
-// in front of glibc's. Include it in one source file. Its own memory comes from mmap.
+// Counts the allocations that a target has not freed: defines malloc and its relatives, which call
+// glibc's. Include it in one source file. Its own memory comes from mmap.
 #include <atomic>
 
 #include <sys/mman.h>

@@ -1,9 +1,10 @@
-// Allocates with each function of malloc, from a place of its own, and knows how often, and how
-// many of each place's allocations were freed. "malloc_sites THREADS": each thread waits until it
-// is told "run ROUNDS", does so many rounds, and waits again; with "free", they run without end.
-// Each allocation begins with the number of its place. They are in tables, where another thread may
-// take them to free or resize them. "fork" makes a child that allocates and frees, and waits for
-// it. "leak N" forgets N allocations of two places. "spawn": threads begin and end all the time.
+// Calls each function of malloc from a place of its own, and knows how often each place has
+// allocated, and how many of its allocations were freed. "malloc_sites THREADS": each thread waits
+// for "run ROUNDS", does that many rounds, and waits again; with "free", threads run without end.
+// Each allocation begins with the number of its place. Allocations are in tables, from which
+// another thread may take them to free or resize them. "fork" makes a child that allocates and
+// frees, and waits for it. "leak N" forgets N allocations of two places. With "spawn", threads
+// begin and end all the time.
 
 #define _GNU_SOURCE
 #include <malloc.h>
@@ -45,7 +46,7 @@ static atomic_long rounds_wanted;
 static void* _Atomic slots[kMostThreads][kSlots];
 static const uint64_t kMark = 0x5ea5000000000000;
 
-// The code after each allocation keeps the call from becoming a jump, which leaves no frame.
+// The code after each allocation keeps the call from becoming a jump, which would leave no frame.
 static void* mark(void* at, enum Place place) {
   if (at == NULL) {
     atomic_fetch_add(&bad, 1);
@@ -87,7 +88,7 @@ SITE static void* make_resized(void* old, size_t bytes) {
 SITE static void* make_first(size_t bytes) {
   return mark(realloc(NULL, bytes), kFirst);
 }
-// The old memory stays as it is, and is not freed.
+// This resizing fails, so the old memory does not change, and is not freed.
 SITE static void* make_failed(size_t bytes) {
   void* const made_it = mark(malloc(bytes), kFailed);
   void* volatile same = made_it;
@@ -140,7 +141,7 @@ static void do_round(long thread, unsigned random) {
   put(thread, random >> 9, make_zeroed(bytes));
   put(thread, random >> 10, make_copied());
   make_freed();
-  // Takes what another thread has made.
+  // Takes an allocation that another thread may have made.
   void* const taken = atomic_exchange(&slots[random % kMostThreads][(random >> 4) % kSlots], NULL);
   if (taken != NULL) put(thread, random >> 11, make_resized(taken, 32 + random % 3000));
   if (random % 4 == 0) put(thread, random >> 12, make_first(bytes));

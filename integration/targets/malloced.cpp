@@ -1,8 +1,9 @@
-// Allocates with glibc's malloc in every way that there is, and knows what it has: it prints
+// Allocates with glibc's malloc in every possible way, and knows its allocations. It prints
 //     ready in_use=N leaked=N leaked_bytes=N arena=N used=N free=N fast=N mapped=N mapped_bytes=N
-// and waits for the end of its standard input. `in_use` are the allocations that were not freed, by
-// a wrapper around malloc, so that those of the C library count too; `leaked` those that it has
-// forgotten; the rest is what mallinfo2() says. With "blocked", the program break cannot grow.
+// and waits for the end of its standard input. `in_use` counts allocations that were not freed. A
+// wrapper around malloc counts them, so those of the C library count, too. `leaked` counts the
+// forgotten ones; the other numbers come from mallinfo2(). With "blocked", the program break cannot
+// grow.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +34,7 @@ struct Square : Shape {
   char* label = nullptr;
 };
 
-// Held: a list of shapes, and a table of texts.
+// These hold a list of shapes, and a table of texts.
 Shape* first_shape = nullptr;
 std::vector<std::string>* names = nullptr;
 void* volatile first_of_all = nullptr;
@@ -97,7 +98,7 @@ void hold() {
   }
 }
 
-// Each has the pointers on its own stack, and stays.
+// Threads that have pointers to allocations only on their own stacks, and do not end.
 std::atomic<int> started = 0;
 std::atomic<bool> is_over = false;
 void work() {

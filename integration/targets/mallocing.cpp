@@ -1,6 +1,6 @@
-// Eight threads that allocate and free without a pause, in their own arenas and in each other's.
-// All that they allocate is held in a table, except for what one of them is just moving. Before
-// that, 100 allocations are forgotten. Prints
+// Eight threads allocate and free without a pause, in their own arenas and in each other's. All
+// allocations are in a table, except for those that a thread is just moving. Before that, the
+// program forgets 100 allocations. Prints
 //     ready leaked=N leaked_bytes=N
 // and works until the end of its standard input.
 #include <atomic>
@@ -50,7 +50,7 @@ void work(unsigned number) {
   Numbers numbers(number + 1);
   started += 1;
   while (!is_over) {
-    // Mostly of its own table, and sometimes of another one: then another arena's lock is needed.
+    // Mostly uses its own table, and sometimes another thread's, which needs another arena's lock.
     const unsigned of = numbers.below(8) == 0 ? numbers.below(kThreads) : number;
     std::atomic<void*>& slot = slots[of][numbers.below(kSlots)];
     void* taken = slot.exchange(nullptr);

@@ -1,5 +1,5 @@
 // Loads many libraries: "many_modules LIBRARY DIRECTORY COUNT" copies the library into the
-// directory under so many names, each with a build id of its own, loads all of them, and prints
+// directory COUNT times, each time with a build id of its own, loads all the copies, and prints
 //     ready loaded=N
 // It keeps a list of 100 objects in the collector's heap.
 

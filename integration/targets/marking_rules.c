@@ -1,6 +1,6 @@
-// A heap whose objects the collector marks by one of its less usual rules, named by the argument.
-// Everything is collected twice, and the collector lists what it kept. Nothing is allocated or
-// changed afterwards.
+// A heap whose objects the collector marks by one of its less usual rules, which the argument
+// names. Two collections run, and the collector lists the objects that it has kept. Nothing is
+// allocated or changed afterwards.
 //
 //   ready objects=N in_cycle=0|1    the build is done, N objects are listed; reachable.h has the
 //                                   questions
@@ -29,7 +29,8 @@
 static void* roots[8192];
 static int root_count;
 
-// Without a reference from anywhere, even from a dead stack frame.
+// Makes an object without any reference, not even from a dead stack frame, and returns the
+// complement of its address.
 static __attribute__((noinline)) uintptr_t made(size_t bytes, int alive, const char* what) {
   void* object = GC_MALLOC(bytes);
   know(alive, object, what);
@@ -40,13 +41,13 @@ static void keep(uintptr_t hidden, size_t offset) {
   roots[root_count++] = (void*)(~hidden + offset);
 }
 
-// Puts a new object into *slot, which only this word references.
+// Puts a reference to a new object into *slot, the only word that references the object.
 static __attribute__((noinline)) void fill(void* slot, size_t offset, int alive, const char* what) {
   const uintptr_t hidden = made(24, alive, what);
   *(uintptr_t*)slot = ~hidden + offset;
 }
 
-// The end of its stack, which libraries remember, is not the address of an object.
+// Starts a thread on a stack whose end, which libraries remember, is not the address of an object.
 static pthread_t start_thread(void* (*run)(void*), void* argument) {
   enum { kStack = 1 << 20, kPage = 4096 };
   char* stack =
@@ -113,8 +114,8 @@ static void build_displacements(void) {
 
 // --- large objects that ignore pointers past their first page ---
 
-// Each holds another object by its last word. Whether a pointer past the first page counts depends
-// on where it is and on the release.
+// Makes an object whose last word holds another one. Whether a pointer past the first page counts
+// depends on where the pointer is, and on the release.
 static __attribute__((noinline)) uintptr_t ignoring(size_t offset, const char* where) {
   enum { kBytes = 200000 };
   void** object = GC_MALLOC_IGNORE_OFF_PAGE(kBytes);
@@ -123,7 +124,7 @@ static __attribute__((noinline)) uintptr_t ignoring(size_t offset, const char* w
   return ~(uintptr_t)object - offset;
 }
 
-// The collector suspends a thread by a signal, whose frame has these registers.
+// Clears vector registers. The collector suspends a thread by a signal, whose frame has them.
 static inline void clean_vectors(void) {
   __asm__ volatile(
       "pxor %%xmm0, %%xmm0\n\tpxor %%xmm1, %%xmm1\n\tpxor %%xmm2, %%xmm2\n\t"
@@ -167,7 +168,8 @@ static void build_ignoring(void) {
 static void build_ends(void) {
   for (size_t bytes = 15; bytes < 3000; bytes = bytes * 3 / 2) {
     keep(made(bytes, 1, "held by its last byte"), bytes - 1);
-    // With the spare byte at the end of each object this references it; without, the next one.
+    // With a spare byte at the end of each object, this pointer references the object; without it,
+    // the next one.
     roots[root_count++] = (char*)GC_MALLOC(bytes) + bytes;
   }
   keep(made(50000, 1, "large, held by its last byte"), 49999);
@@ -235,7 +237,8 @@ static void build_typed(void) {
   make_typed(kWide, wide, 5);
   make_typed(kWide, late, 1);
   for (int i = 0; i < 150; ++i) make_typed(70 + (size_t)i % 100, wide, 3);
-  // More than 50 elements, two of which fit into half a bitmap, are described by halves.
+  // If two elements fit into half a bitmap, an array of more than 50 elements is described by
+  // halves.
   static const size_t counts[] = {1, 2, 20, 50, 51, 64, 101, 203};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
     make_array(counts[i], 3, few, 2);
@@ -346,7 +349,7 @@ static struct node* make_tree(int depth) {
 
 static void build_incremental(void) {
   for (int i = 0; i < 24; ++i) {
-    // Every other page stays unwritten.
+    // Every other page is not written to.
     roots[root_count++] = make_tree(9);
     roots[root_count++] = GC_MALLOC_ATOMIC(3000);
     make_tree(9);

@@ -1,12 +1,12 @@
-// Has a heap of the collector and one of musl's malloc, with references in both directions, and
+// Has a heap of the collector and a heap of musl's malloc, with references in both directions, and
 // knows what is in them: musl_both [THREADS]. No collection happens after "ready". It prints
 //     ready gc_heap=N gc_free=N in_use=N bytes=N leaked=N leaked_bytes=N leaks=N text=N
 // and waits for the end of its standard input. `gc_heap` and `gc_free` are the collector's own
-// numbers; `in_use` are the allocations of malloc that were not freed, `bytes` their sizes, counted
-// by wrappers that the linker puts around malloc; `leaked` those that neither heap's program data
-// references any more, of which no other leaked one references `leaks`; `text` is the address of
-// one that only an object of the collector references. THREADS allocate from both heaps all the
-// time, and keep nothing.
+// numbers. `in_use` counts the allocations of malloc that were not freed, and `bytes` is their
+// size; wrappers that the linker puts around malloc count both. `leaked` counts the allocations
+// that nothing alive references, and `leaks` those of them that no other leaked one references.
+// `text` is the address of an allocation that only an object of the collector references. THREADS
+// threads allocate from both heaps all the time, and keep nothing.
 #define _GNU_SOURCE
 #define GC_THREADS
 #include <gc.h>
@@ -23,7 +23,7 @@
 struct session {
   struct session* next;
   struct buffer* buffer;
-  void* hidden;  // an object without pointers for the collector, that has one for malloc
+  void* hidden;  // an atomic object of the collector, which contains a pointer to malloc's memory
   uint64_t number;
 };
 struct buffer {

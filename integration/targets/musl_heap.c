@@ -1,12 +1,12 @@
-// Allocates with musl's malloc in every way that there is, from several threads, and knows what it
-// has, by wrappers that the linker puts around malloc: musl_heap [OBJECTS [library]]. With
-// "library", the C library allocates, too, which the wrappers do not see in a shared program. It
-// prints
+// Allocates with musl's malloc in every possible way, from several threads, and knows its
+// allocations: musl_heap [OBJECTS [library]]. Wrappers that the linker puts around malloc count
+// them. With "library", the C library allocates, too, which the wrappers do not see in a shared
+// program. It prints
 //     ready in_use=N bytes=N zeros=N leaked=N leaked_bytes=N leaks=N last=N
-// and waits for the end of its standard input. `in_use` are the allocations that were not freed,
-// `bytes` their sizes as malloc_usable_size() returns them, `zeros` those of 0 bytes; `leaked`
-// those that it has forgotten, of which no other leaked one references `leaks`; `last` is the
-// address of the last node of the list at `first`.
+// and waits for the end of its standard input. `in_use` counts the allocations that were not freed,
+// `bytes` is their size as malloc_usable_size() returns it, and `zeros` counts those of 0 bytes.
+// `leaked` counts the forgotten ones, and `leaks` those of them that no other leaked one
+// references. `last` is the address of the last node of the list at `first`.
 
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -54,7 +54,7 @@ static void* some_memory(void) {
   }
 }
 
-// Every kind of slot, freed and used again, and classes that bounce.
+// Makes every kind of slot, frees some and uses them again, and makes size classes bounce.
 static void fill_table(void) {
   table = malloc((size_t)objects * sizeof *table);
   for (long i = 0; i < objects; ++i) table[i] = some_memory();
@@ -112,7 +112,8 @@ static void hold(void) {
   }
 }
 
-// What only the C library has: functions to call at the end, a file, and the environment.
+// Makes allocations that only the C library holds: functions to call at the end, a file, and the
+// environment.
 static void do_nothing(void) {}
 static void hold_in_library(void) {
   for (int i = 0; i < 100; ++i) atexit(do_nothing);

@@ -1,6 +1,6 @@
-// Eight threads that allocate and free with musl's malloc without a pause, in their own tables and
-// in each other's. All that they allocate is in a table, except for what one of them is just
-// moving. Before that, 100 allocations of 40 bytes are forgotten. Prints
+// Eight threads allocate and free with musl's malloc without a pause, in their own tables and in
+// each other's. All allocations are in a table, except for those that a thread is just moving.
+// Before that, the program forgets 100 allocations of 40 bytes. Prints
 //     ready leaked=N
 // and works until the end of its standard input.
 

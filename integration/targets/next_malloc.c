@@ -1,4 +1,4 @@
-// A library to preload: its malloc and free call the next ones, as those of tools that count do.
+// A library to preload: its malloc and free call the next ones, as in tools that count allocations.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // A process with every kind of memory that could trouble a copy or a reader: rings of io_uring,
 // huge pages, pages that a copy gets wiped or not at all, shared pages, and a file that was
-// truncated under its mapping. Its answers show whether everything is unchanged. "landlock":
-// restricted by that.
+// truncated under its mapping. Its answers show whether everything is unchanged. With "landlock",
+// it restricts itself by Landlock.
 
 #include <atomic>
 #include <cstdint>
@@ -32,7 +32,7 @@ unsigned* word_at(void* base, unsigned offset) {
   return reinterpret_cast<unsigned*>(static_cast<char*>(base) + offset);
 }
 
-// One ring, which each question uses once.
+// A ring of io_uring, which each question uses once.
 class Ring {
  public:
   Ring() {
@@ -48,7 +48,7 @@ class Ring {
   }
   [[nodiscard]] bool exists() const { return fd_ >= 0; }
 
-  // True if what went in came out.
+  // Returns true if the value that went in came out.
   bool use(std::uint64_t value) {
     const unsigned mask = *word_at(submitted_, params_.sq_off.ring_mask);
     std::atomic_ref tail(*word_at(submitted_, params_.sq_off.tail));

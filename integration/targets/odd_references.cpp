@@ -1,6 +1,6 @@
-// Keeps allocations by references in odd forms alone: in a packed struct, with a tag in the highest
+// Keeps allocations only by references in odd forms: in a packed struct, with a tag in the highest
 // bits, to the second base of an object, to the link at the end of a list's elements, to the end of
-// an array, to the word before it. Prints, with the number of those that nothing references,
+// an array, to the word before an array. Prints the number of allocations that nothing references,
 //     ready leaked=9 leaked_bytes=N
 // and waits for the end of its standard input.
 #include <cstdint>
@@ -21,7 +21,7 @@ struct First {
 struct Second {
   virtual ~Second() = default;
 };
-// The pointer to its second base is at its last word.
+// A pointer to the second base points to the object's last word.
 struct Both : First, Second {};
 static_assert(sizeof(Both) == 24);
 

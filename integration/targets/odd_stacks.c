@@ -1,5 +1,6 @@
-// A thread whose stack cannot be followed to its end: "jit" waits in a call from code that was made
-// at run time, "switch" in one from a function that has switched to another stack.
+// A thread whose stack cannot be followed to its end. With "jit", it waits in a call from code that
+// was made at run time; with "switch", in a call from a function that has switched to another
+// stack.
 
 #include <stdint.h>
 #include <stdio.h>

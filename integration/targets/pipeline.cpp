@@ -1,8 +1,8 @@
-// Work that must be done exactly once, by threads that spend their time in the calls an attach
-// interrupts: four producers write numbered items into pipes, four workers wait for them with
-// epoll_wait without a time limit, scramble them and send them on by socket, one collector ticks
-// them off. One more thread naps and checks the clock. The program counts what got lost, doubled or
-// damaged, what returned early and what was cut short.
+// Work that must be done exactly once, by threads that spend their time in the calls that an attach
+// interrupts. Four producers write numbered items into pipes. Four workers wait for them with
+// epoll_wait without a time limit, scramble them and send them on by socket. One collector ticks
+// them off. One more thread naps and checks the clock. The program counts items that were lost,
+// doubled or damaged, and calls that returned early or were cut short.
 
 #include <atomic>
 #include <chrono>
@@ -32,9 +32,9 @@ std::atomic<bool> stopping{false};
 std::atomic<std::uint64_t> next_item{0};
 std::atomic<std::uint64_t> collected{0};
 std::atomic<long> doubled{0}, bad{0}, interrupted{0}, cut_short{0}, early{0}, naps{0};
-std::atomic<long> skipped{0};  // that had not come when their place in the window was used again
-// By an item's place in the window: how many items came there. Each pass over the window has to
-// bring one more. The collector's alone until it has ended.
+std::atomic<long> skipped{0};  // items that were missing when their place was used again
+// By place in the window: how many items have come. Each pass over the window must bring one more.
+// Only the collector uses this until it has ended.
 std::vector<std::uint64_t> seen(kWindow);
 
 void count_result(ssize_t result) {
@@ -111,7 +111,7 @@ void nap() {
   }
 }
 
-// Lets no further item in and waits for those in flight.
+// Stops the producers, and waits for the items in flight.
 void drain() {
   stopping.store(true);
   for (int i = 0; i < kLanes; ++i) sem_post(&credits);

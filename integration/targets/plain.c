@@ -1,6 +1,6 @@
-// A simple process: works, naps and answers, in plain C so that it builds as a 32-bit program too.
-// "--hide" makes it unreadable for its own user. "--strict" and "--filter" make the kernel kill it
-// for any unneeded call; "--no-new-privileges" sets that flag.
+// A simple process that works, naps and answers. It is plain C, so that it also builds as a 32-bit
+// program. "--hide" makes it unreadable for its own user. "--strict" and "--filter" make the kernel
+// kill it for any unneeded call; "--no-new-privileges" sets that flag.
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -30,7 +30,7 @@ static struct link* first;
 static word ranges[kMost][2];
 static int range_count;
 
-// All memory that can be written, but for the stack.
+// Lists all writable memory except the stack.
 static void list_ranges(void) {
   char line[512];
   FILE* const maps = fopen("/proc/self/maps", "r");
@@ -44,7 +44,7 @@ static void list_ranges(void) {
   fclose(maps);
 }
 
-// The next place after `from` that has `value`.
+// The address of the next word after `from` that has `value`.
 static word* find(word value, word* from) {
   for (int i = 0; i < range_count; ++i) {
     word* const end = (word*)ranges[i][1];
@@ -67,7 +67,7 @@ static word* header;
 static word* bottom;
 static word* top;
 
-// Most slots of the top index reference the same index, the empty one.
+// Whether this is the top index: most of its slots reference the same bottom index, the empty one.
 static int is_top(const word* slots) {
   int same = 0;
   if (!is_within(slots, kInTop)) return 0;
@@ -91,7 +91,7 @@ static int find_bottom(void) {
   return 0;
 }
 
-// Words elsewhere may look like the header, but no index references them.
+// Finds the header. Words elsewhere may look like it, but no index references them.
 static int find_header(void) {
   for (word* at = find(block, NULL); at != NULL; at = find(block, at)) {
     header = at - kName;
@@ -119,7 +119,7 @@ static word* enter(word at, word* new_header, word* new_bottom) {
   return new_header;
 }
 
-// A block of this size with one object, in memory that is only reserved.
+// Adds a block of this size with one object, in memory that is only reserved.
 static int claim(size_t bytes) {
   word* const memory = reserve(bytes + (1 << 22));
   word* const made = reserve(1 << 20);
@@ -132,7 +132,7 @@ static int claim(size_t bytes) {
   return 1;
 }
 
-// Indices that overlap: each needs 32 bytes, and is read as 8 KiB.
+// Adds bottom indices that overlap: each has 32 bytes of its own, and is read as 8 KiB.
 static int overlap(size_t count) {
   enum { kStep = 4 };
   word* const made = reserve(count * kStep * 8 + (1 << 20));
@@ -150,7 +150,7 @@ static int overlap(size_t count) {
   return 1;
 }
 
-// Indices full of one header.
+// Adds bottom indices whose entries all reference one header.
 static int repeat_header(size_t indices) {
   word* const made = reserve(indices * 16384);
   if (made == NULL || reserve((size_t)1 << 36) == NULL) return 0;
@@ -165,7 +165,7 @@ static int repeat_header(size_t indices) {
   return 1;
 }
 
-// Some words of the collector's data, of headers, indices and objects.
+// Changes random words of the collector's data, of headers, indices and objects.
 static int scatter(void) {
   const ElfW(Sym)* symbol = NULL;
   Dl_info info;

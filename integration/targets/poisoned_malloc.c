@@ -24,7 +24,7 @@ static void* allocate(void* nothing) {
   return nothing;
 }
 
-// Words before the bins: a bin that is empty has its own address, as if it were a chunk.
+// Finds the bins of an arena: an empty bin contains its own address, as if it were a chunk.
 static long find_bins(const word* arena) {
   for (long at = 290; at >= kBins - 2; --at) {
     const word self = (word)(arena + at - 2);
@@ -50,7 +50,7 @@ static word* reserve(size_t bytes, size_t aligned) {
   return (word*)(((word)at + aligned - 1) / aligned * aligned);
 }
 
-// A heap of the arena, full of small chunks up to its end.
+// Makes a heap of the arena, full of small chunks up to its end.
 static word* make_heap(word* arena, word* heap, const word* before, size_t bytes) {
   const word offset = ((word)arena - ((word)arena / kHeap * kHeap) + 15) / 16 * 16;
   heap[0] = (word)arena;
@@ -60,7 +60,7 @@ static word* make_heap(word* arena, word* heap, const word* before, size_t bytes
   return heap;
 }
 
-// The arena's newest heap says that the one before it is itself.
+// Makes the arena's newest heap name itself as the one before it.
 static int circle(size_t bytes) {
   word* const heap = reserve(kHeap, kHeap);
   if (heap == NULL) return 0;
@@ -69,7 +69,7 @@ static int circle(size_t bytes) {
   return 1;
 }
 
-// A heap that begins inside another: the heaps of 2 MiB overlap.
+// Makes a heap that begins 2 MiB inside another one, and so overlaps it.
 static int overlap(void) {
   word* const heap = reserve(kHeap, kHeap);
   if (heap == NULL) return 0;
@@ -81,7 +81,7 @@ static int overlap(void) {
   return 1;
 }
 
-// Many more arenas, each in a heap of a megabyte that consists of small chunks.
+// Adds many arenas, each in a heap of a megabyte that consists of small chunks.
 static int add_arenas(size_t count) {
   const size_t bytes = 1 << 20;
   word* const memory = reserve(count * bytes, bytes);
@@ -104,7 +104,7 @@ static int add_arenas(size_t count) {
   return 1;
 }
 
-// A chunk of this size, with a mapping of its own.
+// Makes a chunk of this size, with a mapping of its own.
 static int claim(size_t bytes) {
   word* const memory = reserve(bytes, 4096);
   if (memory == NULL) return 0;
@@ -113,7 +113,7 @@ static int claim(size_t bytes) {
   return 1;
 }
 
-// Pages that look like the starts of mapped chunks, each as long as all that follows.
+// Makes pages that look like the starts of mapped chunks. Each chunk covers all pages after it.
 static int map_many(size_t pages) {
   word* const memory = reserve(pages * 4096, 4096);
   if (memory == NULL) return 0;
@@ -121,7 +121,8 @@ static int map_many(size_t pages) {
   return 1;
 }
 
-// Pages that look like the starts of parts of main_arena, each as long as all that follows.
+// Makes pages that look like the starts of parts of main_arena. Each part covers all pages after
+// it.
 static int chain_pages(size_t pages) {
   word* const memory = reserve(pages * 4096, 4096);
   if (memory == NULL) return 0;
@@ -130,7 +131,7 @@ static int chain_pages(size_t pages) {
   return 1;
 }
 
-// Some words of the arenas, of the first heap's header and of chunks.
+// Changes random words of the arenas, of the first heap's header and of chunks.
 static int scatter(void) {
   for (word count = pick(20) + 1; count > 0; --count) {
     word* const chunk = (word*)objects[pick(kObjects)] - 2;

@@ -1,6 +1,7 @@
-// Publishes OpenTelemetry's process context: "publishes memfd|anonymous NAME=VALUE…". The first is
-// in a file without a name, the second in anonymous memory, for which the kernel may know no names.
-// "publish NAME=VALUE…" changes it, "begin" begins a change that never ends. Has 1,000 sessions.
+// Publishes OpenTelemetry's process context: "publishes memfd|anonymous NAME=VALUE…". With "memfd",
+// it is in a file without a name; with "anonymous", in anonymous memory, for which some kernels
+// have no names. "publish NAME=VALUE…" changes the context, and "begin" begins a change that never
+// ends. Has 1,000 sessions.
 
 #include <algorithm>
 #include <cstdint>
@@ -66,7 +67,8 @@ std::uint64_t now_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// As the specification wants it: nobody who looks meanwhile takes it for whole.
+// Publishes as the specification requires, so that no reader takes a half-written context for
+// whole.
 void publish(const std::string& words) {
   header->published_ns = 0;
   __sync_synchronize();

@@ -1,13 +1,13 @@
 #pragma once
 
-// The answers of a target with a known heap: the collector's own list of what it kept, and objects
-// whose fate the target knows independently. Answers are lines:
+// The answers of a target with a known heap: the collector's own list of the objects that it has
+// kept, and objects whose fate the target knows independently. Answers are lines:
 //
 //   list     "listed=N", then N lines "<address> <bytes>" in hex
 //   known    "known=N", then N lines "<alive 0|1> <address> <what>"
 //
-// To be included with GC_THREADS defined. Release 7.4 of the collector cannot list its objects:
-// then N is 0.
+// Include it with GC_THREADS defined. Release 7.4 of the collector cannot list its objects, so N is
+// 0 there.
 
 #include <gc.h>
 #include <gc/gc_mark.h>
@@ -24,14 +24,14 @@ struct reachable_entry {
   size_t bytes;
 };
 
-// Addresses are kept as their complement, which is not a pointer.
+// An address is stored as its complement, which is not a pointer.
 struct known_entry {
   uintptr_t hidden;
   int alive;
   const char* what;
 };
 
-static struct reachable_entry* listed;  // plain malloc: the collector does not look here
+static struct reachable_entry* listed;  // from plain malloc, which the collector does not scan
 static size_t listed_count;
 static struct known_entry* known;
 static int known_count;

@@ -1,6 +1,6 @@
-// A thread that stays in a restartable sequence (rseq(2)) until it may commit. Each interruption
-// has to send it to the sequence's beginning, and it counts that. It uses glibc's registered area:
-// 2.35 and later.
+// A thread stays in a restartable sequence (rseq(2)) until it may commit. Each interruption must
+// send it to the sequence's beginning; it counts these. It uses the area that glibc has registered
+// (2.35 and later).
 
 #include <atomic>
 #include <cstdint>
@@ -23,8 +23,8 @@ struct rseq* own_area() {
                                         __rseq_offset);
 }
 
-// One sequence: spins until may_commit, then counts a commit as its last instruction. The
-// descriptor and the signature before the abort handler have the kernel's form.
+// Runs one sequence, which spins until may_commit, and counts a commit as its last instruction. The
+// descriptor, and the signature before the abort handler, have the kernel's form.
 void run_sequence(struct rseq* area) {
 #ifdef __x86_64__
   asm volatile(

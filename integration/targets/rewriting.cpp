@@ -1,5 +1,5 @@
-// Rewrites its heap for ever: "rewriting MEGABYTES". After "fill", one thread writes the number of
-// its pass to each page, one after another. "sigtrap HOW" changes the disposition of SIGTRAP.
+// Rewrites its heap for ever: "rewriting MEGABYTES". After "fill", a thread writes the number of
+// its pass to each page, one by one. "sigtrap HOW" changes the disposition of SIGTRAP.
 
 #include <atomic>
 #include <csignal>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kPage = 4096;
 
 std::atomic<long> passes{0};
-std::atomic<long> torn{0};  // pages found with another number than was written
+std::atomic<long> torn{0};  // pages with another number than the one that was written
 std::atomic<long> traps{0};
 
 void rewrite(volatile std::uint64_t* heap, std::size_t pages) {

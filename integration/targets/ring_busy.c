@@ -1,7 +1,7 @@
 // Uses io_uring all the time: one thread submits requests and waits for them. Other requests never
-// end, so that the kernel has threads for them, and one that polls for requests if that is
-// permitted. Answers with "done=N wrong=N", where `done` counts requests and `wrong` those with a
-// wrong result. Prints "ready ring=0" if there is no io_uring. With a collector, each request is an
+// end, so that the kernel has threads for them; if permitted, another kernel thread polls for
+// requests. Answers "done=N wrong=N", where `done` counts requests and `wrong` those with a wrong
+// result. Prints "ready ring=0" if there is no io_uring. With a collector, each request is an
 // object in its heap.
 
 #define _GNU_SOURCE
@@ -67,7 +67,7 @@ static void submit(struct ring* ring, unsigned wait_for) {
   syscall(SYS_io_uring_enter, ring->fd, 1, wait_for, flags, NULL, 0);
 }
 
-// Requests that end at once.
+// Submits requests that end at once.
 static void* work(void* argument) {
   struct ring* const ring = argument;
   _Atomic unsigned* const head = word_at(ring, ring->params.cq_off.head);
@@ -97,7 +97,7 @@ int main(void) {
   const int has_ring = open_ring(&rings[0], 0) && open_ring(&rings[1], 0);
   const int polls = has_ring && open_ring(&rings[2], IORING_SETUP_SQPOLL);
   if (has_ring && pipe(ends) == 0) {
-    // A read that no one answers, by a thread of the kernel's.
+    // Submits a read that nobody answers, which a thread of the kernel makes.
     put(&rings[1], (struct io_uring_sqe){.opcode = IORING_OP_READ,
                                          .flags = IOSQE_ASYNC,
                                          .fd = ends[0],

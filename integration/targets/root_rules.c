@@ -1,6 +1,6 @@
-// A heap that is kept alive by one way of adding roots to the collector, named by the argument.
-// Roots that count and others that do not reference objects. Then everything is collected, twice,
-// and the collector lists what it kept. Nothing is allocated or changed afterwards.
+// Roots that were added to the collector in one way, which the argument names, keep a heap alive.
+// Some of the words that reference objects are roots, and others are not. Then two collections run,
+// and the collector lists the objects that it has kept. Nothing is allocated or changed afterwards.
 //
 //   ready objects=N           the build is done, N objects are listed; -1 if there is no list
 //   ready none=1              this release has no such way
@@ -73,7 +73,7 @@ static struct node* make_tree(int depth) {
   return node;
 }
 
-// A tree that only *slot references.
+// Makes a tree that only *slot references.
 static __attribute__((noinline)) void hang(void* volatile* slot, int alive, const char* what) {
   struct node* tree = make_tree(4);
   know(alive, tree, what);
@@ -139,7 +139,7 @@ static void answer_questions(void) {
 static void serve(void) {
   clean_stack();
   GC_gcollect();
-  clean_stack();  // of addresses of blocks
+  clean_stack();  // removes addresses of blocks
   GC_gcollect();
 #if GC_RELEASE >= 706
   GC_call_with_alloc_lock(enumerate, NULL);
@@ -215,7 +215,7 @@ static void removed(void) {
   GC_add_roots(kept, kept + 128);
   GC_add_roots(gone, gone + 128);
   GC_remove_roots(gone, gone + 128);
-  GC_remove_roots(in_data, in_data + 64);  // part of an area: has no effect
+  GC_remove_roots(in_data, in_data + 64);  // has no effect: it is only a part of an area
   hang(&kept[5], 1, "held by an area that stays registered");
   hang(&gone[5], 0, "held by an area that was removed");
   hang(&in_data[3], 1, "held by the program's data");
@@ -254,7 +254,7 @@ static void filtered(void) {
   hang(&in_data[3], 0, "held by a module that the program filters out");
 }
 
-// The library named by the environment has an array of pointers, `slots`.
+// Opens the library that the environment names, and returns its array of pointers, `slots`.
 static void** open_library(void** handle) {
   const char* path = getenv("ROOTED_LIBRARY");
   *handle = path != NULL ? dlopen(path, RTLD_NOW) : NULL;
@@ -275,7 +275,8 @@ static void closed(void) {
   hang(&in_data[0], 1, "held by the program's data");
 }
 
-// No further collection: the collector could not read it either. The list is from before.
+// Makes an area unreadable. No collection may follow, because the collector could not read it
+// either; the list is from before.
 static void unreadable(void) {
   void** area = map_memory(4 * kPage);
   GC_add_roots(area, area + 4 * 512);
@@ -423,7 +424,7 @@ static void coroutine(void) {
 }
 
 static void merged(void) {
-  // Next to the heap, so that the kernel joins both into one mapping.
+  // Maps memory next to the heap, so that the kernel joins both into one mapping.
   GC_expand_hp(8 << 20);
   const uintptr_t heap = (uintptr_t)GC_MALLOC(3000);
   char* stack = MAP_FAILED;
@@ -440,8 +441,8 @@ static void merged(void) {
   switch_to(stack == MAP_FAILED ? map_memory(kStackBytes) : stack, serve);
 }
 
-// For a stack in an object, the collector also scans below the stack pointer. Those words change
-// with each call: a list would be outdated at once.
+// If a stack is in an object, the collector also scans the words below the stack pointer. These
+// change with each call, so a list would be outdated at once.
 static void uncollectable(void) {
   has_list = 0;
   switch_to(GC_MALLOC_UNCOLLECTABLE(kStackBytes), serve);
@@ -518,7 +519,7 @@ static void unregistered(void) {
   while (atomic_load(&holding) < 1) sched_yield();
 }
 
-// On a stack of its own, unknown to the collector.
+// A thread on a stack of its own, which the collector does not know.
 static void* lost_thread(void* unused) {
   ucontext_t mine;
   ucontext_t next;

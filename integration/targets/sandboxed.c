@@ -1,8 +1,9 @@
-// Allocates, and puts itself under rules that kill for most system calls. It has a second thread
-// that does the same when it is asked. "make" makes 1,000 objects in each thread. "strict" puts the
-// first thread into strict mode, "filter" under a filter that kills for all but read, write and
-// exit, and "all" both threads; "helper" makes only the second thread make objects. With "alone" on
-// its command line, it waits until it is traced, then does "all", and makes objects and ends.
+// Allocates, and puts itself under rules that kill for most system calls, with a second thread that
+// does the same on request. "make" makes 1,000 objects in each thread. "strict" puts the first
+// thread into strict mode. "filter" puts it under a filter that kills for all calls but read, write
+// and exit, and "all" does so with both threads. "helper" makes objects only in the second thread.
+// With "alone" on its command line, it waits until it is traced, does "all", makes objects and
+// ends.
 
 #define _GNU_SOURCE
 #define GC_THREADS
@@ -92,8 +93,8 @@ int main(int count, char** words) {
   if (setenv("GC_MARKERS", "1", 1) != 0) return 1;
   GC_INIT();
   GC_allow_register_threads();
-  // A collection, or more memory, would need other calls. Blocks that become free leave their
-  // headers to later ones.
+  // A collection or a growing heap would need other system calls. So the heap is grown here, and
+  // the headers of blocks that become free serve later blocks.
   GC_expand_hp(64 << 20);
   for (int i = 0; i < 8000; ++i) (void)GC_MALLOC_ATOMIC(2000);
   GC_gcollect();

@@ -1,7 +1,8 @@
-// A file system of one file, "served MOUNTPOINT FILE": serves FILE as MOUNTPOINT/program through
+// A file system with one file, "served MOUNTPOINT FILE": serves FILE as MOUNTPOINT/program through
 // /dev/fuse, until the message "stop". Then it reads no more requests, and every process that needs
-// it waits in the kernel. It ends, and the file system with it, when its input does. It implements
-// only as much of the protocol (linux/fuse.h) as running a program from there needs.
+// one waits in the kernel. When its input ends, the program ends, and so does the file system. It
+// implements only the part of the protocol (linux/fuse.h) that is needed to run a program from
+// there.
 
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,7 +1,7 @@
-// Makes objects of a few classes for ever on the collector's heap, or on malloc's (WITH_MALLOC),
-// each class in a function of its own: make_circle makes Circles. Some are freed at once, so that
-// the next object gets their memory; some stay; some are left to the collector. Slow's base class
-// takes milliseconds to construct its part. Prints "ready".
+// Makes objects of a few classes for ever, on the collector's heap or on malloc's (WITH_MALLOC).
+// Each class has its own function: make_circle makes Circles. Some objects are freed at once, so
+// that the next object gets their memory; some stay; some are left to the collector. Slow's base
+// class takes milliseconds to construct its part. Prints "ready".
 
 #include <cstddef>
 #include <cstdio>
@@ -58,7 +58,7 @@ struct Slow : Shape {
   int sides() const override { return 7; }
 };
 
-// The code after each allocation keeps the call from becoming a jump, which leaves no frame.
+// The code after each allocation keeps the call from becoming a jump, which would leave no frame.
 SITE static Shape* make_shape() {
   auto* made = new Shape;
   seen = made->sides();

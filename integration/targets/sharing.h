@@ -57,7 +57,7 @@ static void shorten(int number) {
   close(own);
 }
 
-// `path`: the file that replaces the memory, opened with O_PATH; null to shorten the memory.
+// `path` is the file that replaces the memory, opened with O_PATH; null: shorten the memory.
 static void start_sharer(const char* path) {
   sharer = mmap(NULL, sizeof *sharer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   const int other = path == NULL ? -1 : open(path, O_PATH | O_CLOEXEC);

@@ -1,7 +1,7 @@
-// Counts queued real-time signals by their payload: each value of 1 to "expect" has to arrive
-// exactly once, on whichever thread the kernel picks: one that computes, one that naps, one that
-// waits for ever, and the one that answers. On request a child sends them from outside, so that the
-// scheduling of the test does not matter.
+// Counts queued real-time signals by their payload: each value from 1 to "expect" must arrive
+// exactly once, on any thread that the kernel chooses. One thread computes, one naps, one waits for
+// ever, and one answers. On request, a child sends the signals from outside, so that the scheduling
+// of the test does not matter.
 
 #include <atomic>
 #include <cstdint>
@@ -67,7 +67,7 @@ void send_from_child(int values) {
   for (int value = 1; value <= values; ++value) {
     sigval payload{};
     payload.sival_int = value;
-    while (sigqueue(receiver, SIGRTMIN, payload) != 0) usleep(50);  // its queue is full
+    while (sigqueue(receiver, SIGRTMIN, payload) != 0) usleep(50);  // while the queue is full
     if (value % 4 == 0) usleep(20);
   }
   _exit(0);

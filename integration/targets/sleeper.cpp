@@ -1,5 +1,5 @@
-// Threads that are blocked in restartable calls, and count each unexpected return. With an argument
-// N, that many of them; otherwise one of each kind.
+// Threads are blocked in restartable calls, and count each unexpected return. With an argument N,
+// there are N threads; otherwise one of each kind.
 
 #include <atomic>
 #include <cstdint>

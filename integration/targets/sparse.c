@@ -1,5 +1,5 @@
-// Has much memory and touches little of it: a main arena of 80 MB, mapped chunks of 200 MB, the
-// stacks of 40 threads, a private mapping of a file of 300 MB. It prints
+// Has much memory, but touches little of it: a main arena of 80 MB, mapped chunks of 200 MB, the
+// stacks of 40 threads, and a private mapping of a file of 300 MB. It prints
 //     ready leaked=N arena=N
 // and waits for the end of its standard input. The only pointers to some allocations are in pages
 // that may not be written to any more, in a private page of a file, and in /dev/zero.
@@ -25,7 +25,7 @@ static void* wait_for_end(void* unused) {
   return unused;
 }
 
-// A page, privately mapped, that has the only pointer to an allocation.
+// Maps a page privately, and puts the only pointer to an allocation into it.
 static void** page_of(int file, off_t bytes, int is_read_only) {
   void** page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
   if (page == MAP_FAILED) exit(1);

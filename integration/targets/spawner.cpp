@@ -1,5 +1,5 @@
-// Threads come and go for ever, so that an attach always races with a clone and an exit: pairs that
-// are joined, and detached ones. Each records that it ran to its end.
+// Threads come and go for ever, joined pairs and detached ones, so that an attach always races with
+// a clone and an exit. Each thread records that it ran to its end.
 
 #include <atomic>
 #include <chrono>

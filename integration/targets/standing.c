@@ -1,5 +1,5 @@
-// Threads that wait in every kind of position from which a stack can be walked, each named after
-// it. Prints "ready" when all of them wait. An argument is the depth of the recursion.
+// Threads wait in every kind of position from which a stack can be walked; each is named after its
+// position. Prints "ready" when all of them wait. The argument is the depth of a recursion.
 
 #define _GNU_SOURCE
 #include <alloca.h>
@@ -37,7 +37,7 @@ static void come_to_stand(struct way* way) {
   atomic_store(&way->tid, (int)syscall(SYS_gettid));
 }
 
-static atomic_int never;  // keeps the code after a call that does not return
+static atomic_int never;  // makes the compiler keep the code after a call that does not return
 
 OWN static void sleep_long(struct way* way) {
   const struct timespec long_time = {100000, 0};
@@ -47,7 +47,7 @@ OWN static void sleep_long(struct way* way) {
   atomic_fetch_add(&never, 1);
 }
 
-// Many arguments, some of them on the stack.
+// Has many arguments, some of them on the stack.
 OWN static int pass_many(struct way* way, int a, int b, int c, int d, int e, int f, int g, int h) {
   sleep_long(way);
   return a + b + c + d + e + f + g + h + atomic_load(&never);
@@ -77,7 +77,7 @@ OWN static void in_poll(struct way* way) {
   atomic_fetch_add(&never, 1);
 }
 
-// Its last call has no instruction after it.
+// The last call of this function has no instruction after it.
 OWN __attribute__((noreturn)) static void never_back(struct way* way) {
   sleep_long(way);
   abort();
@@ -125,7 +125,7 @@ OWN static void in_callback(struct way* way) {
   atomic_fetch_add(&never, numbers[0]);
 }
 
-// Stacks whose beginning only an expression describes.
+// The beginning of this function's frame is described only by an expression.
 OWN static void in_aligned(struct way* way) {
   __attribute__((aligned(64))) volatile char bytes[192];
   volatile char* const more = alloca((size_t)atomic_load(&never) + 100);
@@ -155,7 +155,7 @@ static void raise_own(int number) {
   syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
 }
 
-// Interrupted at an instruction that is not a call.
+// A signal interrupts this function at an instruction that is not a call.
 OWN static int divide(volatile int* by) {
   return 10 / *by;
 }
@@ -165,7 +165,7 @@ OWN static void in_fault_handler(struct way* way) {
   atomic_fetch_add(&never, divide(&zero));
 }
 
-// Interrupted in a system call, with the handler on a stack of its own.
+// A signal interrupts a system call; its handler has a stack of its own.
 OWN static void in_other_stack(struct way* way) {
   const stack_t other = {.ss_sp = malloc(1 << 16), .ss_size = 1 << 16};
   sigaltstack(&other, NULL);
@@ -196,7 +196,8 @@ OWN static void call_outside(void) {
   step_until(is_there);
   atomic_fetch_add(&never, (int)getppid());
 }
-// The first instruction outside the function above: the stub of a function in another module.
+// Whether `pc` is outside of the functions above, and so in the stub of a function in another
+// module.
 static int is_in_stub(uintptr_t pc) {
   return pc - (uintptr_t)call_outside > 0x200 && pc - (uintptr_t)step_until > 0x100;
 }

@@ -1,5 +1,5 @@
-// Threads that wait below every kind of C++ function, each named after it. Prints "ready" when all
-// of them wait.
+// Threads wait below every kind of C++ function; each is named after its function. Prints "ready"
+// when all of them wait.
 
 #include <algorithm>
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace {
 
-std::atomic<int> never{0};  // keeps the code after a call that does not return
+std::atomic<int> never{0};  // makes the compiler keep the code after a call that does not return
 
 struct Way {
   const char* name;

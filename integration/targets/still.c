@@ -1,8 +1,8 @@
 // A heap that never changes: "still COUNT [--secret|--hide|--map FILE...]" builds one list of COUNT
-// objects and waits for questions. At "rewrite N" a thread writes to each object all the time what
-// is in it. With --hide one more object has a page that cannot be read, with --map the first page
-// of each file is mapped as code. Its secrets are a text in an object without pointers, one in an
-// object with some, and one in memory that no dump should have.
+// objects and waits for questions. After "rewrite N", a thread writes to each object its own
+// contents, all the time. With --hide, one more object has a page that cannot be read. With --map,
+// the first page of each file is mapped as code. The secrets are a text in an object without
+// pointers, a text in an object with pointers, and a text in memory that no dump should have.
 
 #define _GNU_SOURCE
 #define GC_THREADS
@@ -72,7 +72,7 @@ static int map_as_code(const char* path) {
 
 static void* hidden;
 
-// Puts a page that nobody can read into an object: of a file that has ended before it.
+// Puts an unreadable page into an object: a page of a file, after the file's end.
 static int hide_page(void) {
   const int file = memfd_create("hidden", MFD_CLOEXEC);
   hidden = GC_MALLOC(16 * 4096);

@@ -1,5 +1,5 @@
-// Jobs of classes with every kind of bases, as many of each as it prints: built without symbols, in
-// every way that a program can be linked, with malloc or with the collector.
+// Makes jobs of classes with every kind of bases, and prints how many of each. It is built without
+// symbols, linked in every way, with malloc or with the collector.
 
 #include <cstddef>
 #include <memory>

@@ -1,4 +1,4 @@
-/* One thread, in uninterruptible sleep for good: its child by vfork never ends by itself. */
+/* Its only thread is in uninterruptible sleep for ever: its child by vfork never ends by itself. */
 
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The protocol between a target and its test: it prints "ready" once its state is built, and
-// answers each line of input with one line of "key=number" words (live_target.h).
+// The protocol between a target and its test: the target prints "ready" once its state is built,
+// and answers each line of input with one line of "key=number" words (live_target.h).
 
 #include <cerrno>
 #include <cstdarg>
@@ -10,7 +10,7 @@
 
 #include <unistd.h>
 
-// Calls here that returned EINTR although no signal was handled.
+// The number of calls in this file that returned EINTR although no signal was handled.
 inline int interrupted_talk = 0;
 
 __attribute__((format(printf, 1, 2))) inline void say(const char* format, ...) {
@@ -22,8 +22,8 @@ __attribute__((format(printf, 1, 2))) inline void say(const char* format, ...) {
   std::fflush(stdout);
 }
 
-// Waits for the next question; false when the test is gone. Plain read(), so that interruptions are
-// seen.
+// Waits for the next question. Returns false when the test is gone. Uses plain read(), to see
+// interruptions.
 inline bool next_question(char* line, std::size_t size) {
   std::size_t length = 0;
   for (;;) {

@@ -1,6 +1,6 @@
-// A C program that knows every edge of its objects, which have no headers: their types follow only
-// from its debug information. Globals, statics and locals of functions that wait deep in a stack
-// reference them. typed_edges.h describes what it prints.
+// A C program that knows every edge of its objects. The objects have no headers, so their types
+// follow only from debug information. Globals, statics, and locals of functions deep in a stack
+// reference them. typed_edges.h describes the output.
 
 #define GC_THREADS
 #include <stdint.h>
@@ -31,7 +31,7 @@ struct table {
   struct node* grid[2][3];
 };
 
-// Bit fields that together would be the address of a node.
+// These bit fields together look like the address of a node.
 struct bits {
   unsigned small : 3;
   unsigned wide : 13;
@@ -107,7 +107,7 @@ static struct any* anything;
 static struct numbers* numbers;
 static holder* holders;
 static struct kept* kept_by_static;
-static struct session* session_of_local[4];  // the objects of the locals, hidden: inverted
+static struct session* session_of_local[4];  // the objects of the locals; inverted, to hide them
 
 static char* text(const char* word, long number) {
   char* made = GC_MALLOC_ATOMIC(32);
@@ -302,7 +302,8 @@ static struct session* make_session(int number, struct session* parent) {
   return made;
 }
 
-// Only locals and a parameter reference the sessions, in frames below the one that waits.
+// Only locals and a parameter reference the sessions, in the function that waits and in its
+// callers.
 __attribute__((noinline)) static long wait_below(struct session* parameter) {
   printf("ready\n");
   fflush(stdout);

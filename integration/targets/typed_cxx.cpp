@@ -1,6 +1,6 @@
 // A C++ program that knows every edge of its objects: inheritance of every kind, templates, and the
 // standard library's containers, all in the collector's heap. It is built without access control,
-// so that it can name the members of containers. typed_edges.h describes what it prints.
+// so that it can name the members of containers. typed_edges.h describes the output.
 
 #define GC_THREADS
 #include <cstdint>
@@ -33,7 +33,7 @@ T* make(Args&&... args) {
   return new (GC_MALLOC(sizeof(T))) T(std::forward<Args>(args)...);
 }
 
-// No virtual functions, so no header.
+// Has no virtual functions, and so no header.
 struct Item {
   Item* next = nullptr;
   const char* label = nullptr;
@@ -62,12 +62,12 @@ struct Square final : Shape {
   Item* of_square = nullptr;
 };
 
-// Two bases with virtual functions, and a member.
+// Has two bases with virtual functions, and a member.
 struct Sign final : Shape, Named {
   Item* of_sign = nullptr;
 };
 
-// A virtual base, twice.
+// A virtual base of two classes that Whole inherits from.
 struct Part {
   virtual ~Part() = default;
   Item* of_part = nullptr;
@@ -82,7 +82,7 @@ struct Whole final : Left, Right {
   Item* of_whole = nullptr;
 };
 
-// A virtual base that has one itself, and an object that has a member with one.
+// A class whose virtual base has a virtual base itself, and a class with a member of such a class.
 struct Middle final : virtual Left {
   Item* of_middle = nullptr;
 };
@@ -92,7 +92,7 @@ struct Kept {
   Item* last = nullptr;
 };
 
-// Plain bases: their members are its own.
+// Plain bases: the members of Base are members of the derived classes.
 struct Base {
   Item* of_base = nullptr;
 };
@@ -117,7 +117,7 @@ struct Numbers {
   int Numbers::*member = nullptr;
 };
 
-// Bit fields that together would be the address of an item, unions, data after the end.
+// Has bit fields that together look like the address of an item, unions, and data after its end.
 struct Oddities {
   std::uint64_t low : 40;
   std::uint64_t high : 24;
@@ -347,7 +347,7 @@ void print_vectors(Containers& all) {
   }
 }
 
-// The nodes of lists and maps, with the library's names.
+// Prints the nodes of a list, with the library's names.
 void print_list(const List<Item*>& list) {
   const char* const type = "std::_List_node<shop::Item*>";
   for (const auto* at = list._M_impl._M_node._M_next; at != &list._M_impl._M_node;

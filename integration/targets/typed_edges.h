@@ -1,8 +1,8 @@
 #pragma once
 
-// How a C or C++ program prints what it knows about its own heap: lines of
-// ADDRESS<TAB>TYPE<TAB>PATH<TAB>TARGET for an edge, with PATH and TARGET empty for the object
-// itself. A function that prints them runs twice, to print "lines=N" first.
+// A C or C++ program prints what it knows about its own heap: a line
+// ADDRESS<TAB>TYPE<TAB>PATH<TAB>TARGET for each edge, and a line with empty PATH and TARGET for
+// each object. The function that prints them runs twice, because "lines=N" comes first.
 
 #include <gc.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// A program that has not allocated anything: it says "ready" and waits for its input to end.
+// A program that has not allocated anything: it prints "ready" and waits for the end of its input.
 
 #include <unistd.h>
 

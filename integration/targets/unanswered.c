@@ -1,7 +1,7 @@
 // A collected heap with memory whose provider never answers: "unanswered heap|root|later" registers
-// pages with a userfaultfd that nobody serves, in an object of the heap or in a global variable;
-// with "later" only on the message "register". Reading them sleeps for ever. Another thread waits
-// without end, and counts interruptions.
+// pages with a userfaultfd that nobody serves, in an object of the heap or in a global variable.
+// With "later", it does so only after the message "register". A thread that reads these pages
+// sleeps for ever. Another thread waits without end, and counts interruptions.
 //
 //   ready objects=N at=ADDRESS bytes=N    the pages, which are or will be registered
 

@@ -1,5 +1,5 @@
-// Threads whose stacks a copy of the process does not get, as in real-time programs and some
-// databases. "all": the first thread too.
+// Threads whose stacks are not in a copy of the process, as in real-time programs and some
+// databases. With "all", this is also true of the first thread.
 
 #include <cerrno>
 #include <cstdint>

@@ -1,5 +1,6 @@
-// A program whose only thread waits where no function may be called: "unsafe WHERE", which is
-// malloc, loader or handler; with the collector's library also collector. It answers from there.
+// A program whose only thread waits where no function may be called: "unsafe WHERE". WHERE is
+// malloc, loader, handler or, with the collector's library, collector. It answers questions from
+// there.
 
 #define _GNU_SOURCE
 #include <link.h>
@@ -24,7 +25,7 @@ static void put(const char* text) {
   if (write(STDOUT_FILENO, text, strlen(text)) < 0) _exit(1);
 }
 
-// Until the test is gone.
+// Answers questions until the test is gone.
 static void answer(void) {
   char line[64];
   put("ready\n");

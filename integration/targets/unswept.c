@@ -1,11 +1,11 @@
 // A heap after a collection that has left blocks to be swept later. A third of the objects of each
-// size is kept, and each kept object references memory of malloc. Nothing is leaked, and nothing is
+// size is kept, and each of these references memory of malloc. Nothing is leaked, and nothing is
 // allocated or changed afterwards.
 //
 //   ready objects=N kept=N    N objects are listed; reachable.h has the questions
 //
-// With the argument "coroutine" the program runs on a stack in the collector's memory. The list is
-// outdated then: the collector also scans the part of that stack that is not in use.
+// With the argument "coroutine", the program runs on a stack in the collector's memory. The list is
+// outdated then, because the collector also scans the unused part of that stack.
 
 #define _GNU_SOURCE
 #define GC_THREADS

@@ -1,8 +1,8 @@
-// A program in the shape that V's compiler gives to its C: arrays whose elements only a typedef
-// states, maps with two buffers, strings by value, sum types, an interface, and a thread with
-// arrays of its own. Only for one sum type there are functions that make it, as in programs without
-// -prod. One map has a typedef that can be understood in two ways. Prints how many objects of each
-// type it has, and waits for the end of its standard input.
+// A program in the shape of the C that V's compiler writes: arrays whose element types only a
+// typedef states, maps with two buffers, strings by value, sum types, an interface, and a thread
+// with arrays of its own. Only one sum type has functions that make it, as in programs without
+// -prod. The typedef of one map can be understood in two ways. Prints how many objects of each type
+// it has, and waits for the end of its standard input.
 #define GC_THREADS
 #include <gc.h>
 #include <pthread.h>
@@ -139,7 +139,7 @@ struct main__Speaker {
 const int _main__Speaker_main__Dog_index = 0;
 const int _main__Speaker_main__Cat_index = 1;
 
-// Keys of one map may be an `a` or an `a_main__b`.
+// The keys of one map may be of type `a` or of type `a_main__b`.
 struct main__a {
   long a;
 };

@@ -1,5 +1,5 @@
-// The main thread has ended, the others still work: the process shows as a zombie although it
-// lives.
+// The main thread has ended, but the others still work: the process looks like a zombie, but is
+// alive.
 
 #include <atomic>
 #include <thread>
