@@ -1,6 +1,7 @@
 #include "inject/headroom.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 #include <sys/syscall.h>
@@ -76,6 +77,19 @@ bool shares_memory_with_parent(const Process& process) {
          syscall(SYS_kcmp, process.pid(), static_cast<pid_t>(*parent), kKcmpMemory, 0, 0) == 0;
 }
 
+bool has_private_huge_pages(const Process& process, std::string_view status) {
+  constexpr std::array<std::string_view, 1> kHuge = {"ht"};
+  if (bytes_after(status, "HugetlbPages").value_or(0) == 0) return false;
+  const auto smaps = process.read_file("smaps");
+  const auto map = process.maps();
+  if (!smaps || !map) return true;
+  const std::vector<Range> huge = ranges_with_flags(*smaps, kHuge);
+  return std::any_of(huge.begin(), huge.end(), [&](const Range& range) {
+    const Mapping* const mapping = map->find(range.start);
+    return mapping == nullptr || mapping->is_private;
+  });
+}
+
 std::optional<std::string> lack_of_memory(const CloneFacts& facts) {
   const std::uint64_t at_once =
       facts.page_table_bytes + kMargin + facts.anonymous_bytes / kReservedShare;
@@ -120,6 +134,10 @@ std::optional<std::string> obstacle_to_clone(const CloneFacts& facts,
   if (facts.has_userfaults) {
     return "some of its memory comes from a userfaultfd, which a copy would not have, and copying "
            "may have to wait for the process that serves it";
+  }
+  if (facts.has_huge_pages) {
+    return "it has huge pages of its own: with a copy, the next write to one needs another, and if "
+           "there is none, the kernel kills the process, or takes the page from the copy";
   }
   if (const auto pause = estimated_clone_pause(facts); pause > longest) {
     return fmt::format("copying the page tables of {} may take {} ms, and {} ms are allowed",
@@ -185,6 +203,7 @@ Result<CloneFacts> clone_facts(const Process& process) {
   const auto children = process.read_link("ns/pid_for_children");
   facts.makes_namespaces = own && (!children || *own != *children);
   facts.has_userfaults = has_userfaults(process);
+  facts.has_huge_pages = has_private_huge_pages(process, status);
   facts.shares_its_memory = shares_memory_with_parent(process);
   return facts;
 }

@@ -32,6 +32,7 @@ struct CloneFacts {
   bool makes_namespaces = false;   // its children start a pid namespace (unshare(2))
   bool shares_its_memory = false;  // with its parent, as between vfork and execve
   bool has_userfaults = false;     // a userfaultfd provides some of its memory
+  bool has_huge_pages = false;     // private ones, of which the kernel has only so many
 };
 
 // Measured: 11 to 13 ms for a gigabyte in pages of 4 KiB; less with huge pages. An upper bound.

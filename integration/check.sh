@@ -188,6 +188,7 @@ list_excuses() {
   [[ $(awk '/^SwapFree/ { print $2 }' /proc/meminfo) -ge 262144 ]] || echo "no swap space"
   { zcat /proc/config.gz || cat "/boot/config-$(uname -r)"; } 2>/dev/null |
     grep '^CONFIG_ANON_VMA_NAME=y' >/dev/null || echo "no names for anonymous memory"
+  [[ -w /proc/sys/vm/nr_hugepages ]] || echo "no huge pages"
   [[ $(id -u) -eq 0 ]] || printf '%s\n' "needs root" "only root"
   [[ $(cat /proc/sys/kernel/core_pattern) != *[\|%/]* ]] ||
     echo "no plain file name in core_pattern"

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 
 #include <doctest/doctest.h>
 #include <sys/syscall.h>
@@ -33,6 +34,22 @@ LiveTarget filtered(std::vector<std::string> words,
   words.insert(words.end(), {"--", target_path(program)});
   return LiveTarget("filtered", words);
 }
+
+// Lets the kernel keep one more huge page for as long as it exists.
+class MoreHugePages {
+ public:
+  MoreHugePages() {
+    std::ifstream(kNumber) >> before_;
+    std::ofstream(kNumber) << before_ + 1;
+  }
+  ~MoreHugePages() { std::ofstream(kNumber) << before_; }
+  MoreHugePages(const MoreHugePages&) = delete;
+  MoreHugePages& operator=(const MoreHugePages&) = delete;
+
+ private:
+  static constexpr const char* kNumber = "/proc/sys/vm/nr_hugepages";
+  long before_ = 0;
+};
 
 }  // namespace
 
@@ -119,6 +136,23 @@ TEST_CASE("if no thread can be copied, the reason is reported") {
   CHECK_MESSAGE(refused.error().message().find("MADV_DONTFORK") != std::string::npos, why(refused));
   CHECK(children_of(target.pid()).empty());
   CHECK(harm_done_to(target.pid()) == "");
+}
+
+TEST_CASE("a process with huge pages of its own is not copied") {
+  const MoreHugePages more;
+  LiveTarget target("huge_pages");
+  const auto worker = static_cast<pid_t>(target.greeting().at("worker"));
+  if (worker == 0) {
+    print_skip("no huge pages");
+    return;
+  }
+  const std::string pid = std::to_string(worker);
+  const ToolRun clone = run_tool({"leaks", "--snapshot", "clone", pid});
+  CHECK(clone.status == 1);
+  CHECK_MESSAGE(clone.errors.find("huge pages of its own") != std::string::npos, clone.errors);
+  const ToolRun freeze = run_tool({"leaks", "--snapshot", "freeze", pid});
+  CHECK_MESSAGE(freeze.status == 0, freeze.errors);
+  CHECK(harm_done_to(worker) == "");
 }
 
 // The kernel must not be left to choose a victim. While the clone that it has chosen is dying, its

@@ -81,6 +81,10 @@ TEST_CASE("the obstacle to a clone is named") {
     facts.makes_namespaces = true;
     CHECK(mentions(facts, "namespace"));
   }
+  SUBCASE("huge pages of its own") {
+    facts.has_huge_pages = true;
+    CHECK(mentions(facts, "huge pages"));
+  }
   SUBCASE("memory shared with its parent") {
     facts.shares_its_memory = true;
     CHECK(mentions(facts, "vfork"));
