@@ -81,7 +81,7 @@ const std::array kReports{
               .help = "objects whose fields have the given values",
               .more = "EXPR is TYPE, or TYPE[PATH OP VALUE and ...], as in the examples. OP is ==, "
                       "!=, <, <=, >, >= or ~ (matches a glob); VALUE is \"text\", a number, true, "
-                      "false or nil. A saved snapshot has strings and numbers only if it was taken "
+                      "false or nil. A saved snapshot has values only if it was taken "
                       "with --values. Each line starts with an address that --why accepts.",
               .examples = {"find 'Session[@user.name == \"ann\"]' 4711",
                            "find 'Cart[@session == nil]' heap.jsonl.gz"},

@@ -134,7 +134,13 @@ std::optional<Claim> TypeRows::claim_of_pointer(const PointerWord& word) {
                                            : buffer_claim(pointer.target, holder);
   }
   if (is_node_base(target.name)) return std::nullopt;
-  return instance_claim(pointer.target);
+  auto claim = instance_claim(pointer.target);
+  // An object that is named by its referrer has no table that is known, so it may be of a class
+  // that is derived from this one.
+  if (claim && target.shape == Shape::Struct && target.has_header) {
+    claim->one = intern({Kind::OneOrSubtype, pointer.target, ""});
+  }
+  return claim;
 }
 
 std::optional<Claim> TypeRows::buffer_claim(TypeRef element, const std::string& holder) {
@@ -176,9 +182,6 @@ std::optional<Claim> TypeRows::instance_claim(TypeRef target) {
   if (is_structure && has_subtypes && !type.has_header && !naming_.has_class(type.name)) {
     claim.one_or_subtype = intern({Kind::OneOrSubtype, target, ""});
   }
-  // The table of an instance that is left to its referrers is not one that is known, so it may be
-  // of a class that is derived from this one.
-  if (is_structure && type.has_header) claim.one = intern({Kind::OneOrSubtype, target, ""});
   // A pointer to a number inside an object most likely points to a member.
   claim.step = is_structure && !claim.has_tail ? claim.bytes : 0;
   return claim;

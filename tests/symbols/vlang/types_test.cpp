@@ -188,8 +188,10 @@ TEST_CASE("an interface's constants say which number stands for which of its typ
 
 TEST_CASE("the values of V's enumerations are named as in V, and those of C as in C") {
   Program v;
+  int line = 20;
   const auto add_values = [&](std::vector<types::Enumerator> values) {
-    const TypeRef ref = add(v.model, "(enum at shop.c:20)", Shape::Enumeration);
+    const std::string name = "(enum at shop.c:" + std::to_string(line++) + ')';
+    const TypeRef ref = add(v.model, name, Shape::Enumeration);
     v.model[ref].enumerators = std::move(values);
     return ref;
   };
