@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <simdjson.h>
 
+#include "attach/kernel/kept_words.h"
 #include "integration/health.h"
 #include "integration/live_target.h"
 #include "integration/tool.h"
@@ -65,6 +66,24 @@ TEST_CASE("what the kernel, shared memory, code or forbidden pages reference is 
   }
   const ToolRun why = run_tool({"--why", "(1000 bytes)", pid_of(target)});
   CHECK_MESSAGE(why.output.find("(data of epoll)") != std::string::npos, why.output, why.errors);
+}
+
+TEST_CASE("descriptors for which there is no time are counted, and known ones are the same") {
+  LiveTarget target("held_elsewhere");
+  const Process process = Process::open(target.pid()).value();
+  const std::vector<Descriptor> before = open_descriptors(process);
+  const KeptByKernel all = read_kept_words(process, {.file_bytes = 1 << 20});
+  const KeptByKernel known = read_kept_words(process, {.file_bytes = 1 << 20, .before = before});
+  CHECK(all.left_out_descriptors == 0);
+  REQUIRE(all.words.size() == known.words.size());
+  for (std::size_t i = 0; i < all.words.size(); ++i) {
+    CHECK(all.words[i].bytes == known.words[i].bytes);
+  }
+  const KeptByKernel late =
+      read_kept_words(process, {.file_bytes = 1 << 20, .before = before, .until = {}});
+  // An instance of epoll, an eventfd, the two ends of a pipe, and two memfds.
+  CHECK(late.left_out_descriptors == 6);
+  CHECK(late.words.size() < all.words.size());
 }
 
 TEST_CASE("shared memory that the page tables do not have is searched all the same") {

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include "attach/process/descriptors.h"
 #include "attach/process/kernel_text.h"
 
 namespace heapattach {
@@ -73,6 +72,19 @@ struct Source {
   const Process& process;
   std::span<const Descriptor> all;
   MemoryFiles& files;
+  std::chrono::steady_clock::time_point until;
+
+  // Calls visit(descriptor) for each, for as long as there is time.
+  template <class Visit>
+  void for_each(KeptByKernel& kept, const Visit& visit) const {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (std::chrono::steady_clock::now() > until) {
+        kept.left_out_descriptors += all.size() - i;
+        return;
+      }
+      visit(all[i]);
+    }
+  }
 };
 
 void add(std::string_view name, std::span<const std::uint64_t> words, KeptByKernel& kept) {
@@ -92,19 +104,19 @@ void add_timers(const Process& process, KeptByKernel& kept) {
 
 void read_epoll(const Source& from, KeptByKernel& kept) {
   std::vector<std::uint64_t> words;
-  for (const Descriptor& one : from.all) {
+  from.for_each(kept, [&](const Descriptor& one) {
     const std::vector<std::uint64_t> data = epoll_data(facts_of(from.process, one));
     words.insert(words.end(), data.begin(), data.end());
-  }
+  });
   add("(data of epoll)", words, kept);
 }
 
 void read_counters(const Source& from, KeptByKernel& kept) {
   std::vector<std::uint64_t> words;
-  for (const Descriptor& one : from.all) {
+  from.for_each(kept, [&](const Descriptor& one) {
     const auto count = number_after(facts_of(from.process, one), "eventfd-count", kHex);
     if (count.value_or(0) != 0) words.push_back(*count);
-  }
+  });
   add("(counter of an eventfd)", words, kept);
 }
 
@@ -113,36 +125,38 @@ void count_queues(const Source& from, KeptByKernel& kept) {
 }
 
 // The pipes of which the process has both ends, so that it can read what it wrote.
-std::set<std::string> own_pipes(const Source& from) {
+std::set<std::string> own_pipes(const Source& from, KeptByKernel& kept) {
   constexpr std::uint64_t kModes = 3;  // of the flags, in octal: O_RDONLY, O_WRONLY, O_RDWR
-  std::map<std::string, std::vector<const Descriptor*>> by_pipe;
-  for (const Descriptor& one : from.all) by_pipe[one.link].push_back(&one);
+  std::map<std::string_view, std::size_t> ends;
+  for (const Descriptor& one : from.all) ++ends[one.link];
+  std::map<std::string, std::set<std::uint64_t>> modes;
+  from.for_each(kept, [&](const Descriptor& one) {
+    if (ends[one.link] < 2) return;
+    const auto flags = number_after(facts_of(from.process, one), "flags", kOctal);
+    if (flags) modes[one.link].insert(*flags & kModes);
+  });
   std::set<std::string> own;
-  for (const auto& [pipe, ends] : by_pipe) {
-    if (ends.size() < 2) continue;
-    std::set<std::uint64_t> modes;
-    for (const Descriptor* one : ends) {
-      const auto flags = number_after(facts_of(from.process, *one), "flags", kOctal);
-      if (flags) modes.insert(*flags & kModes);
-    }
-    if (modes.size() > 1) own.insert(pipe);
+  for (const auto& [pipe, found] : modes) {
+    if (found.size() > 1) own.insert(pipe);
   }
   return own;
 }
 
 void read_pipes(const Source& from, KeptByKernel& kept) {
-  std::set<std::string> left = own_pipes(from);
+  std::set<std::string> left = own_pipes(from, kept);
+  if (kept.left_out_descriptors > 0) return;
   KeptWords words{"(bytes in a pipe)", {}, true};
-  for (const Descriptor& one : from.all) {
-    if (left.erase(one.link) == 0) continue;
+  from.for_each(kept, [&](const Descriptor& one) {
+    if (left.erase(one.link) == 0) return;
     const std::vector<std::byte> bytes = pipe_contents(from.process, file_of(one));
     words.bytes.insert(words.bytes.end(), bytes.begin(), bytes.end());
-  }
+  });
   if (!words.bytes.empty()) kept.words.push_back(std::move(words));
 }
 
-void read_memory_files(const Source& from, KeptByKernel& /*kept*/) {
-  for (const Descriptor& one : from.all) from.files.read(file_of(one), "(contents of a memfd)");
+void read_memory_files(const Source& from, KeptByKernel& kept) {
+  from.for_each(
+      kept, [&](const Descriptor& one) { from.files.read(file_of(one), "(contents of a memfd)"); });
 }
 
 // The kinds of descriptors that keep words, by the beginning of their links.
@@ -202,7 +216,7 @@ KeptByKernel read_kept_words(const Process& process, const KeptLimits& limits) {
   MemoryFiles files(process, limits, kept);
   add_timers(process, kept);
   std::array<std::vector<Descriptor>, kKeepers.size()> found;
-  for (Descriptor& one : open_descriptors(process)) {
+  for (Descriptor& one : open_descriptors(process, limits.before)) {
     const auto keeper = std::find_if(kKeepers.begin(), kKeepers.end(), [&](const Keeper& row) {
       return one.link.starts_with(row.link);
     });
@@ -210,7 +224,7 @@ KeptByKernel read_kept_words(const Process& process, const KeptLimits& limits) {
     found[static_cast<std::size_t>(keeper - kKeepers.begin())].push_back(std::move(one));
   }
   for (std::size_t i = 0; i < kKeepers.size(); ++i) {
-    if (!found[i].empty()) kKeepers[i].read({process, found[i], files}, kept);
+    if (!found[i].empty()) kKeepers[i].read({process, found[i], files, limits.until}, kept);
   }
   files.read_mapped();
   return kept;

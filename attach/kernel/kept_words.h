@@ -1,13 +1,16 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "attach/kernel/kept_contents.h"
+#include "attach/process/descriptors.h"
 #include "attach/process/process.h"
 
 // What a program has left to the kernel, which gives it back later: the data of epoll, the value
@@ -23,9 +26,10 @@ struct KeptWords {
 
 struct KeptByKernel {
   std::vector<KeptWords> words;
-  std::uint64_t request_queues = 0;  // instances of io_uring: their requests are not shown
-  std::uint64_t left_out_bytes =
-      0;  // of shared memory: over the limit, or in files that could not be opened
+  std::uint64_t request_queues = 0;        // instances of io_uring: their requests are not shown
+  std::uint64_t left_out_descriptors = 0;  // for lack of time
+  // Of shared memory: over the limit, or in files that could not be opened.
+  std::uint64_t left_out_bytes = 0;
 };
 
 // Shared memory as the process's page tables show it. The file may hold more: pages that were
@@ -44,7 +48,9 @@ struct MappedFile {
 };
 
 struct KeptLimits {
-  std::uint64_t file_bytes = 0;  // of the contents of shared memory
+  std::uint64_t file_bytes = 0;          // of the contents of shared memory
+  std::span<const Descriptor> before{};  // those of a moment ago, or none
+  std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
   std::map<FileId, MappedFile> mapped{};
 };
 

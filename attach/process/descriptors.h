@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,9 @@ struct Descriptor {
   std::string link;  // "pipe:[4711]", "/var/log/app.log"
 };
 
-// All of them; none if they are hidden from us.
-[[nodiscard]] std::vector<Descriptor> open_descriptors(const Process& process);
+// All of them, by number; none if they are hidden from us. Reading a link takes some microseconds,
+// so those in `before`, a list of a moment ago, are taken from there.
+[[nodiscard]] std::vector<Descriptor> open_descriptors(const Process& process,
+                                                       std::span<const Descriptor> before = {});
 
 }  // namespace heapattach

@@ -182,6 +182,10 @@ std::vector<std::string> unsearched_places(const Snapshot& snapshot) {
     for (const heap::Fact& fact : heap.facts) {
       if (fact.key == heap::kRequestQueues) places.emplace_back("requests of io_uring");
       if (fact.key == heap::kAioContexts) places.emplace_back("requests of io_submit");
+      if (fact.key == heap::kUnsearchedFiles) {
+        places.push_back(
+            fmt::format("what the kernel keeps for {}", counted(fact.number, "descriptor")));
+      }
       if (fact.key != heap::kUnsearchedShared) continue;
       places.push_back(fmt::format("{} of shared memory", human_bytes(fact.number)));
     }

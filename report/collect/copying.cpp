@@ -105,7 +105,8 @@ Result<std::vector<Range>> Copying::add_everything() {
   }
   // Before a clone was made, they were copied from the process.
   if (!held_.is_clone) {
-    held_.others = HA_TRY(copy_other_references(target_, held_.map, limits_, held_.capture));
+    held_.others =
+        HA_TRY(copy_other_references(target_, held_.map, descriptors_, limits_, held_.capture));
   }
   std::vector<Range> copied = plan.ranges;
   copied.insert(copied.end(), held_.others.shared.begin(), held_.others.shared.end());

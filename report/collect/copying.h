@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "attach/process/descriptors.h"
 #include "report/collect/held_heap.h"
 #include "report/collect/wait_reader.h"
 
@@ -32,6 +33,12 @@ class Copying {
   // Also records which memory of the target is resident.
   Copying& with_memory(bool is_wanted) {
     with_memory_ = is_wanted;
+    return *this;
+  }
+
+  // The descriptors of a moment ago, for the search of what the kernel keeps for them.
+  Copying& with_descriptors(std::span<const Descriptor> before) {
+    descriptors_ = before;
     return *this;
   }
 
@@ -66,6 +73,7 @@ class Copying {
   CopyLimits limits_;
   std::uint64_t in_use_ = 0;  // most_used_bytes() at the beginning of copy()
   const WaitReader* waits_ = nullptr;
+  std::span<const Descriptor> descriptors_;
   bool with_memory_ = false;
   bool with_contents_ = false;
 };

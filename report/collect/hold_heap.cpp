@@ -86,19 +86,25 @@ std::chrono::milliseconds longest_pause(const Request& request) {
   return std::clamp(left, std::chrono::milliseconds(1), request.longest_pause());
 }
 
+// What is decided and listed before the target is stopped.
+struct Before {
+  std::optional<std::uint64_t> window_room;  // as window_room() returns it
+  std::vector<Descriptor> descriptors;       // if the heap's program frees by hand
+};
+
 // One attempt to copy the heap, in the way that was chosen. The results are true if the heap was
 // copied, and false if it should be tried again.
 class Attempt {
  public:
   Attempt(const Target& target,
           const TakeOptions& options,
-          std::optional<std::uint64_t> window_room,
+          const Before& before,
           bool accept_misfits,
           HeldHeap& held)
       : target_(target),
         options_(options),
         request_(options.request),
-        window_room_(window_room),
+        before_(before),
         accept_misfits_(accept_misfits || target.core || options.held != nullptr),
         held_(held) {}
 
@@ -130,7 +136,8 @@ class Attempt {
       Copying copying(target_, {from.process, from.memory, window_room}, held_, from.deadline);
       copying.with_memory(options_.on_memory != nullptr)
           .with_waits(with_waits ? wait_reader(options_) : nullptr)
-          .with_contents(options_.with_contents);
+          .with_contents(options_.with_contents)
+          .with_descriptors(before_.descriptors);
       is_copied_ = HA_TRY(copying.copy(from.threads, accept_misfits_));
       return {};
     };
@@ -157,13 +164,14 @@ class Attempt {
       if (!target_.has_by_hand()) return {};
       const MemoryMap map = HA_TRY(target_.process->maps());
       const CopyLimits limits{workers_for(~std::size_t{0}), request_.deadline.at};
-      held_.others = HA_TRY(copy_other_references(target_, map, limits, held_.capture));
+      held_.others =
+          HA_TRY(copy_other_references(target_, map, before_.descriptors, limits, held_.capture));
       return {};
     };
-    auto clone = hold_clone(target_, request_, stop, copy(true, window_room_), held_);
+    auto clone = hold_clone(target_, request_, stop, copy(true, before_.window_room), held_);
     if (!clone && is_collecting) return false;
     if (!clone) return std::move(clone).error();
-    if (is_copied_ && window_room_) {
+    if (is_copied_ && before_.window_room) {
       held_.clone = std::move(*clone);
       return true;
     }
@@ -174,7 +182,7 @@ class Attempt {
   const Target& target_;
   const TakeOptions& options_;
   const Request& request_;
-  std::optional<std::uint64_t> window_room_;
+  const Before& before_;
   bool accept_misfits_;
   HeldHeap& held_;
   bool is_copied_ = false;
@@ -204,8 +212,11 @@ bool has_problems(const HeldHeap& held) {
 
 Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const TakeOptions& options) {
   const Hold first = decide(target, options);
-  const auto room = window_room(target, first, options);
-  auto held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target, !room)));
+  Before before;
+  before.window_room = window_room(target, first, options);
+  if (target.has_by_hand() && target.process)
+    before.descriptors = open_descriptors(*target.process);
+  auto held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target, !before.window_room)));
   HoldAttempts attempts;
   // Discards a dead clone's partial copy.
   attempts.start_afresh = [&]() -> Result<void> {
@@ -214,7 +225,7 @@ Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const Take
     return {};
   };
   attempts.once = [&](Hold hold, bool is_last) -> Result<bool> {
-    const bool is_copied = HA_TRY(Attempt(target, options, room, is_last, *held).run(hold));
+    const bool is_copied = HA_TRY(Attempt(target, options, before, is_last, *held).run(hold));
     if (!target.has_by_hand()) return is_copied;
     if (is_copied) {
       HA_TRY(read_heaps(target, options.request, *held));

@@ -1,6 +1,7 @@
 #include "report/collect/other_references.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -18,6 +19,9 @@ namespace heapattach::snapshot {
 namespace {
 
 constexpr std::uint64_t kMostShared = 64U << 20;  // mapped; and as much of memfds
+
+// How long a process may be stopped for what the kernel keeps for its descriptors.
+constexpr std::chrono::milliseconds kLongestLook{50};
 
 // Addresses that no process has, for copies of what the kernel keeps.
 constexpr RemoteAddr kKept{0xffff'8000'0000'0000};
@@ -199,6 +203,7 @@ Result<void> copy_forbidden(const Process& process,
 
 Result<OtherReferences> copy_other_references(const Opened& target,
                                               const MemoryMap& map,
+                                              std::span<const Descriptor> before,
                                               const CopyLimits& limits,
                                               Capture& capture) {
   OtherReferences others;
@@ -208,12 +213,20 @@ Result<OtherReferences> copy_other_references(const Opened& target,
   HA_TRY(capture.add(target.memory, others.shared, limits));
   std::uint64_t left_out = shared.left_out() + unread_bytes(others.shared, capture);
   if (target.process) {
-    KeptByKernel kept =
-        read_kept_words(*target.process, {.file_bytes = kMostShared, .mapped = shared.files()});
+    // The process is stopped meanwhile, and the rest of the copy needs time, too.
+    const auto now = std::chrono::steady_clock::now();
+    const auto until =
+        now + std::min<std::chrono::nanoseconds>(kLongestLook, (limits.deadline - now) / 2);
+    KeptByKernel kept = read_kept_words(
+        *target.process,
+        {.file_bytes = kMostShared, .before = before, .until = until, .mapped = shared.files()});
     const KeptMemory memory(std::move(kept.words));
     HA_TRY(capture.add(memory, memory.ranges(), limits));
     others.roots = memory.roots();
     left_out += kept.left_out_bytes;
+    if (kept.left_out_descriptors > 0) {
+      others.unsearched.push_back({heap::kUnsearchedFiles, {}, kept.left_out_descriptors});
+    }
     if (kept.request_queues > 0) {
       others.unsearched.push_back({heap::kRequestQueues, {}, kept.request_queues});
     }

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "attach/memory/capture.h"
+#include "attach/process/descriptors.h"
 #include "report/collect/opened.h"
 #include "symbols/heap/fact.h"
 #include "symbols/heap/root_range.h"
@@ -18,10 +20,11 @@ struct OtherReferences {
 };
 
 // Copies them from the process itself, because its clones have none of its descriptors, and from a
-// core file as far as that has them. Shared pages that are not present are not read, because that
-// would allocate them.
+// core file as far as that has them. `before` are the descriptors of a moment ago, or none. Shared
+// pages that are not present are not read, because that would allocate them.
 Result<OtherReferences> copy_other_references(const Opened& target,
                                               const MemoryMap& map,
+                                              std::span<const Descriptor> before,
                                               const CopyLimits& limits,
                                               Capture& capture);
 

@@ -16,5 +16,6 @@ struct Fact {
 inline constexpr std::string_view kUnsearchedShared = "unsearched_shared_bytes";
 inline constexpr std::string_view kRequestQueues = "request_queues";  // instances of io_uring
 inline constexpr std::string_view kAioContexts = "aio_contexts";      // of io_setup(2)
+inline constexpr std::string_view kUnsearchedFiles = "unsearched_descriptors";  // of epoll, pipes …
 
 }  // namespace heapattach::heap
