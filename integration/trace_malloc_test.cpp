@@ -78,8 +78,9 @@ void check_places(const std::string& program) {
 }  // namespace
 
 TEST_CASE("every allocation of malloc is recorded once, with its place and its end") {
-  for (const std::string program : {"malloc_sites", "malloc_sites_static_nameless",
-                                    "malloc_sites_musl", "malloc_sites_musl_static"}) {
+  for (const std::string program :
+       {"malloc_sites", "malloc_sites_static_nameless", "malloc_sites_musl",
+        "malloc_sites_musl_static", "malloc_sites_musl_static_nameless"}) {
     if (!is_target_built(program)) continue;
     CAPTURE(program);
     check_places(program);

@@ -23,14 +23,13 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "symbols/code/arch/branches.h"
+#include "report/trace/reached_code.h"
 #include "symbols/code/disassembler.h"
 
 namespace heapattach::trace {
@@ -58,94 +57,8 @@ constexpr std::array<Known, 6> kKnown{{
     {.name = "free", .form = MallocForm::Free, .is_needed = true},
 }};
 
-// A function as far as its jumps reach.
-struct Reached {
-  RemoteAddr at;
-  RemoteAddr end;
-  std::vector<RemoteAddr> calls;  // the functions that it calls, or jumps to
-};
-
-class FunctionReader {
- public:
-  FunctionReader(const Module& library,
-                 const MemoryReader& memory,
-                 const Disassembler& disassembler)
-      : library_(library), memory_(memory), disassembler_(disassembler) {}
-
-  // The function that does the work of the one at `at`: the end of a chain of jumps.
-  [[nodiscard]] RemoteAddr follow(RemoteAddr at) const {
-    constexpr int kMostJumps = 4;
-    for (int jumps = 0; jumps < kMostJumps; ++jumps) {
-      const cs_insn* const first = decode(at);
-      const Branch branch = first == nullptr ? Branch() : branch_of(*first, at);
-      const auto goal = branch.always_jumps() ? goal_of(branch) : std::nullopt;
-      if (!goal) break;
-      at = *goal;
-    }
-    return at;
-  }
-
-  // None if the code cannot be read.
-  [[nodiscard]] std::optional<Reached> read(RemoteAddr at) const {
-    Reached reached{.at = at, .end = at, .calls = {}};
-    std::set<RemoteAddr> seen;
-    std::vector<RemoteAddr> next{at};
-    while (!next.empty()) {
-      const RemoteAddr from = next.back();
-      next.pop_back();
-      if (!read_run(from, seen, next, reached)) return std::nullopt;
-    }
-    return reached;
-  }
-
- private:
-  // No function of malloc has more code, before or after its start.
-  static constexpr std::uint64_t kMostCode = 8192;
-
-  [[nodiscard]] const cs_insn* decode(RemoteAddr at) const {
-    return disassembler_.decode(library_.file_bytes(at), at);
-  }
-
-  // The destination of a jump or call, which may go through one of the linker's slots.
-  [[nodiscard]] std::optional<RemoteAddr> goal_of(const Branch& branch) const {
-    if (!branch.slot) return branch.to;
-    const auto goal = memory_.read_as<std::uint64_t>(*branch.slot);
-    return goal ? std::optional(RemoteAddr{*goal}) : std::nullopt;
-  }
-
-  // Reads from `at` to the next instruction that nothing follows, or that was read before.
-  bool read_run(RemoteAddr at,
-                std::set<RemoteAddr>& seen,
-                std::vector<RemoteAddr>& next,
-                Reached& reached) const {
-    while (seen.insert(at).second) {
-      const cs_insn* const instruction = decode(at);
-      if (instruction == nullptr || at - reached.at > kMostCode) return false;
-      const RemoteAddr after = at + instruction->size;
-      reached.end = std::max(reached.end, after);
-      const Branch branch = branch_of(*instruction, at);
-      const auto goal = goal_of(branch);
-      const bool is_inside = goal && *goal - reached.at <= kMostCode && !is_entry(*goal);
-      if (branch.is_jump && is_inside) next.push_back(*goal);
-      if (goal && (branch.is_call || !is_inside)) reached.calls.push_back(follow(*goal));
-      if (branch.ends) return true;
-      at = after;
-    }
-    return true;
-  }
-
-  [[nodiscard]] bool is_entry(RemoteAddr at) const {
-    const auto symbol = library_.symbol_at(at);
-    return symbol && symbol->is_function && symbol->address == at;
-  }
-
-  const Module& library_;
-  const MemoryReader& memory_;
-  const Disassembler& disassembler_;
-};
-
 std::optional<RemoteAddr> find_function(const Module& library,
-                                        const FunctionReader& reader,
+                                        const ReachedCode& reader,
                                         std::string_view name) {
   auto symbol = library.find_symbol(fmt::format("__libc_{}_impl", name));
   if (!symbol) symbol = library.find_symbol(name);
@@ -183,7 +96,10 @@ Error missing(const Module& library, const Known& known, bool has_symbol) {
 
 Result<std::vector<MallocEntry>> find_musl(const Module& library, const MemoryReader& memory) {
   const Disassembler disassembler = HA_TRY(Disassembler::open(library.machine()));
-  const FunctionReader reader(library, memory, disassembler);
+  const ReachedCode reader(library, memory, disassembler, [&](RemoteAddr at) {
+    const auto symbol = library.symbol_at(at);
+    return symbol && symbol->is_function && symbol->address == at;
+  });
   std::vector<MallocEntry> found;
   for (const Known& known : kKnown) {
     const auto at = find_function(library, reader, known.name);

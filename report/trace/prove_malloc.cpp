@@ -40,6 +40,9 @@ class Proof {
     return made != 0 && is_allocation_(calls_.memory(), {made}, 0);
   }
 
+  // How the last call ended.
+  [[nodiscard]] CallOutcome::End last_end() const { return last_end_; }
+
   Result<std::vector<ProvedFunction>> prove(const Guess& guess) {
     guess_ = &guess;
     HA_TRY(prove_free());
@@ -56,9 +59,10 @@ class Proof {
   Result<std::uint64_t> call(std::string_view name,
                              RemoteAddr function,
                              std::initializer_list<std::uint64_t> numbers) {
-    constexpr std::chrono::milliseconds kPatience{1000};
+    constexpr std::chrono::milliseconds kPatience{500};
     const std::vector<CallArgument> arguments(numbers.begin(), numbers.end());
     const auto outcome = HA_TRY(calls_.call(function, arguments, Clock::now() + kPatience));
+    last_end_ = outcome.end;
     if (outcome.end != CallOutcome::End::Returned) {
       return not_proved(name, "in a copy of the process, the call did not return");
     }
@@ -197,31 +201,97 @@ class Proof {
   CloneCalls& calls_;
   const IsAllocation& is_allocation_;
   const Guess* guess_ = nullptr;
+  CallOutcome::End last_end_ = CallOutcome::End::Returned;
   std::vector<Range> taken_;
   std::vector<ProvedFunction> proved_;
 };
 
-Result<std::vector<ProvedFunction>> prove_in(const Clone& clone,
-                                             std::span<const Guess> guesses,
-                                             const IsAllocation& is_allocation) {
-  CloneCalls calls = HA_TRY(CloneCalls::prepare(clone.process()));
-  const Guess* chosen = nullptr;
-  for (const Guess& guess : guesses) {
-    if (!HA_TRY(Proof(calls, is_allocation).may_be(guess))) continue;
-    if (chosen != nullptr) return not_proved("malloc", "two functions allocate");
-    chosen = &guess;
-  }
-  if (chosen == nullptr) return not_proved("malloc", "no function allocates");
-  return Proof(calls, is_allocation).prove(*chosen);
-}
+// Tries the guesses until one is proved, the likeliest first. A wrong one may fail only because the
+// thread that makes the copy was inside malloc, so each is tried several times.
+class Tries {
+ public:
+  Tries(const Process& process,
+        const Request& request,
+        std::span<const Guess> guesses,
+        const IsAllocation& is_allocation)
+      : process_(process),
+        request_(request),
+        is_allocation_(is_allocation),
+        guesses_(guesses),
+        failures_(guesses.size()) {}
 
-// The first thread is used first, and then any, because one may never leave malloc.
-Result<Clone> make_clone(const Process& process, const Request& request, int tries) {
-  CloneOptions how;
-  how.freeze = request.freeze_options();
-  if (tries % 2 == 0) how.borrow = process.pid();
-  return Clone::make(process, how);
-}
+  Result<std::vector<ProvedFunction>> run() {
+    constexpr int kMostCopies = 40;
+    for (int copies = 0; copies < kMostCopies && has_guess(); ++copies) {
+      HA_TRY(request_.deadline.check("calling malloc's functions in a copy"));
+      auto clone = make_clone(copies);
+      const bool may_retry = !clone && clone.error().kind == ErrorKind::Impossible;
+      if (!clone && (!may_retry || ++unmade_ == kMostFailures)) return std::move(clone).error();
+      if (!clone) continue;
+      auto proved = prove_in(*clone);
+      if (const auto ended = clone->end(); !ended) request_.note(ended.error().message());
+      if (proved) return std::move(*proved);
+    }
+    return error_.value_or(not_proved("malloc", "no function may be it"));
+  }
+
+ private:
+  static constexpr int kMostFailures = 4;
+
+  [[nodiscard]] bool has_guess() const {
+    return std::ranges::any_of(failures_, [](int count) { return count < kMostFailures; });
+  }
+
+  // The first thread is used first, and then any, because one may never leave malloc.
+  [[nodiscard]] Result<Clone> make_clone(int copies) const {
+    CloneOptions how;
+    how.freeze = request_.freeze_options();
+    if (copies % 2 == 0) how.borrow = process_.pid();
+    return Clone::make(process_, how);
+  }
+
+  // Tries one guess after the other until the copy may be damaged.
+  std::optional<std::vector<ProvedFunction>> prove_in(const Clone& clone) {
+    auto calls = CloneCalls::prepare(clone.process());
+    if (!calls) {
+      failures_[0] += 1;
+      error_ = std::move(calls).error();
+      return std::nullopt;
+    }
+    for (std::size_t i = 0; i < guesses_.size(); ++i) {
+      if (failures_[i] >= kMostFailures) continue;
+      Proof proof(*calls, is_allocation_);
+      const auto may_be = proof.may_be(guesses_[i]);
+      if (may_be && !*may_be) {
+        fail(i, not_proved("malloc", "the function that seemed to be it does not allocate"), proof);
+        continue;
+      }
+      auto proved = may_be ? proof.prove(guesses_[i]) : may_be.error();
+      if (proved) return std::move(proved).value();
+      request_.note(proved.error().message() + "; trying another copy");
+      fail(i, std::move(proved).error(), proof);
+      return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  // A call that hangs waits for a lock, which another thread held when the copy was made: that says
+  // nothing about the guess. A crash says less than a wrong result.
+  void fail(std::size_t guess, Error error, const Proof& proof) {
+    using End = CallOutcome::End;
+    if (proof.last_end() != End::TimedOut)
+      failures_[guess] += proof.last_end() == End::Returned ? 2 : 1;
+    if (guess == 0) error_ = std::move(error);
+  }
+
+  const Process& process_;
+  const Request& request_;
+  const IsAllocation& is_allocation_;
+  std::span<const Guess> guesses_;
+  std::vector<int> failures_;   // of each guess
+  std::optional<Error> error_;  // why the likeliest guess failed
+  int unmade_ = 0;              // copies that could not be made
+};
 
 }  // namespace
 
@@ -229,20 +299,7 @@ Result<std::vector<ProvedFunction>> prove_malloc(const Process& process,
                                                  const Request& request,
                                                  std::span<const Guess> guesses,
                                                  const IsAllocation& is_allocation) {
-  constexpr int kMostTries = 10;
-  for (int tries = 0;; ++tries) {
-    HA_TRY(request.deadline.check("calling malloc's functions in a copy"));
-    auto clone = make_clone(process, request, tries);
-    const bool is_last = tries + 1 == kMostTries;
-    if (!clone && (is_last || clone.error().kind != ErrorKind::Impossible)) {
-      return std::move(clone).error();
-    }
-    if (!clone) continue;
-    auto proved = prove_in(*clone, guesses, is_allocation);
-    if (const auto ended = clone->end(); !ended) request.note(ended.error().message());
-    if (proved || is_last) return proved;
-    request.note(proved.error().message() + "; trying another copy");
-  }
+  return Tries(process, request, guesses, is_allocation).run();
 }
 
 }  // namespace heapattach::trace

@@ -12,6 +12,7 @@
 #include "report/trace/stripped_glibc.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -67,6 +68,8 @@ class Guesser {
       if (guess.zeroes) guesses.push_back(std::move(guess));
     }
     if (guesses.empty()) return unlike_malloc("no function looks like calloc");
+    const auto aligning = [](const Guess& guess) { return guess.aligning.size(); };
+    std::ranges::stable_sort(guesses, std::greater(), aligning);
     return guesses;
   }
 

@@ -45,6 +45,39 @@ struct Area {
 };
 constexpr std::uint64_t kMostMetas = (kPage - sizeof(Area)) / sizeof(Meta);
 
+// Whether the group's slots fit into its mapping.
+bool measure(const Meta& meta, Group& group) {
+  const std::uint64_t pages = meta.pages();
+  if (pages > kMostMapped / kPage || group.at.value > kMostMapped) return false;
+  if (group.at.value % (group.is_mapped ? kPage : kUnit) != 0) return false;
+  if (group.is_mapped && group.slots == 1) {
+    group.bytes = pages * kPage;
+    group.stride = group.bytes - kUnit;
+    return true;
+  }
+  group.stride = kUnit * kSizes.at(meta.size_class());
+  const std::uint64_t bytes = kUnit + group.stride * group.slots;
+  group.bytes = group.is_mapped ? pages * kPage : bytes;
+  return bytes <= group.bytes;
+}
+
+// The slots of the group that a meta describes, and which of them are in use.
+Group group_of(RemoteAddr at, const Meta& meta) {
+  Group group{.meta = at, .at = RemoteAddr{meta.group}};
+  group.slots = meta.last() + 1;
+  const std::uint32_t all = (std::uint32_t{2} << meta.last()) - 1;
+  group.in_use = all & ~(meta.available | meta.freed);
+  group.is_mapped = meta.pages() != 0;
+  group.is_nested = !group.is_mapped && meta.may_be_freed();
+  return group;
+}
+
+// Whether its size class is one that it may have.
+bool has_size_class(const Meta& meta, const Group& group) {
+  const bool is_classless = meta.size_class() == kClassless && group.slots == 1 && group.is_mapped;
+  return meta.size_class() < kClasses || is_classless;
+}
+
 class Walk {
  public:
   Walk(const Words& words, const Context& context, std::size_t threads, Groups& result)
@@ -107,15 +140,9 @@ class Walk {
       return;
     }
     const std::uint64_t size_class = meta.size_class();
-    Group group{.meta = at, .at = RemoteAddr{meta.group}};
-    group.slots = meta.last() + 1;
+    Group group = group_of(at, meta);
     const std::uint32_t all = (std::uint32_t{2} << meta.last()) - 1;
-    const std::uint32_t free = meta.available | meta.freed;
-    group.in_use = all & ~free;
-    group.is_mapped = meta.pages() != 0;
-    group.is_nested = !group.is_mapped && meta.may_be_freed();
-    const bool is_classless = size_class == kClassless && group.slots == 1 && group.is_mapped;
-    const bool fits = (size_class < kClasses || is_classless) && (free & ~all) == 0 &&
+    const bool fits = has_size_class(meta, group) && ((meta.available | meta.freed) & ~all) == 0 &&
                       (meta.available & meta.freed) == 0 && measure(meta, group) &&
                       words_.at(group.at) == at.value && words_.has(group.end() - 8);
     if (!fits) {
@@ -124,22 +151,6 @@ class Walk {
     }
     if (size_class < kClasses && meta.may_be_freed()) slots_.at(size_class) += group.slots;
     result_.all.push_back(group);
-  }
-
-  // Whether the group's slots fit into its mapping.
-  static bool measure(const Meta& meta, Group& group) {
-    const std::uint64_t pages = meta.pages();
-    if (pages > kMostMapped / kPage || group.at.value > kMostMapped) return false;
-    if (group.at.value % (group.is_mapped ? kPage : kUnit) != 0) return false;
-    if (group.is_mapped && group.slots == 1) {
-      group.bytes = pages * kPage;
-      group.stride = group.bytes - kUnit;
-      return true;
-    }
-    group.stride = kUnit * kSizes.at(meta.size_class());
-    const std::uint64_t bytes = kUnit + group.stride * group.slots;
-    group.bytes = group.is_mapped ? pages * kPage : bytes;
-    return bytes <= group.bytes;
   }
 
   void report_misfits() {
@@ -287,6 +298,24 @@ std::optional<Allocation> read_slot(const Words& words, const Group& group, unsi
     return Allocation{at, room - unused.value_or(0), !unused};
   }
   return std::nullopt;
+}
+
+std::optional<Allocation> allocation_at(const Words& words, const Context& context, RemoteAddr at) {
+  if (at.value % kUnit != 0) return std::nullopt;
+  const auto header = words.small_at<Header>(at - sizeof(Header));
+  const std::uint64_t units =
+      header.has_long_distance != 0 ? header.long_distance : header.distance;
+  const RemoteAddr start = at - (units + 1) * kUnit;
+  const RemoteAddr described{words.at_or_zero(start)};
+  const RemoteAddr area{described.value & ~(kPage - 1)};
+  if (words.at(area) != context.secret) return std::nullopt;
+  const Meta meta = words.small_at<Meta>(described);
+  Group group = group_of(described, meta);
+  const bool is_group = group.at == start && has_size_class(meta, group) && measure(meta, group);
+  const bool is_in_use = header.slot() < group.slots && (group.in_use >> header.slot() & 1) != 0;
+  if (!is_group || !is_in_use) return std::nullopt;
+  const auto found = read_slot(words, group, header.slot());
+  return found && found->at == at ? found : std::nullopt;
 }
 
 }  // namespace heapattach::musl

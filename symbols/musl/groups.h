@@ -69,4 +69,10 @@ struct Allocation {
 // freeing it.
 std::optional<Allocation> read_slot(const glibc::Words& words, const Group& group, unsigned slot);
 
+// The allocation at this address, by its group, which an area with the context's secret must
+// describe. None if there is none that is in use.
+std::optional<Allocation> allocation_at(const glibc::Words& words,
+                                        const Context& context,
+                                        RemoteAddr at);
+
 }  // namespace heapattach::musl

@@ -1,12 +1,14 @@
 #include "symbols/musl/heap.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "symbols/heap/heap.h"
+#include "symbols/musl/groups.h"
 #include "tests/fakes/fake_musl_heap.h"
 
 namespace heapattach {
@@ -47,6 +49,30 @@ void check_disjoint(const musl::Heap& heap, const Capture& capture) {
 }
 
 }  // namespace
+
+TEST_CASE("the allocation at an address is found by the bytes before it") {
+  FakeMuslHeap fake;
+  const unsigned small = fake.add_group(2, 3, 30);
+  const RemoteAddr at = fake.allocate(small, 1, 41);
+  const RemoteAddr later = fake.allocate(small, 5, 10, 2);
+  const RemoteAddr freed = fake.allocate(small, 6, 20);
+  fake.release(small, 6);
+  const RemoteAddr mapped = fake.allocate(fake.add_mapped(100), 0, 400'000);
+  REQUIRE(fake.read());
+  const glibc::Words words(fake.capture());
+  const auto bytes_at = [&](RemoteAddr place, std::uint64_t secret) {
+    const auto found = musl::allocation_at(words, musl::Context{.at = {}, .secret = secret}, place);
+    return found ? std::optional(found->bytes) : std::nullopt;
+  };
+  CHECK(bytes_at(at, FakeMuslHeap::kSecret) == 41);
+  CHECK(bytes_at(later, FakeMuslHeap::kSecret) == 10);
+  CHECK(bytes_at(mapped, FakeMuslHeap::kSecret) == 400'000);
+  CHECK_FALSE(bytes_at(freed, FakeMuslHeap::kSecret));
+  CHECK_FALSE(bytes_at(at + 16, FakeMuslHeap::kSecret));
+  CHECK_FALSE(bytes_at(at + 1, FakeMuslHeap::kSecret));
+  CHECK_FALSE(bytes_at(RemoteAddr{0x1000}, FakeMuslHeap::kSecret));
+  CHECK_FALSE(bytes_at(at, FakeMuslHeap::kSecret + 1));
+}
 
 TEST_CASE("musl's heap has the slots in use, with the sizes that the program asked for") {
   FakeMuslHeap fake;
