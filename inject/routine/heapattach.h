@@ -6,8 +6,9 @@
  *
  * It allocates nothing, neither from the collector nor with malloc, and writes only with plain
  * system calls. In a program with several threads, the collector stops the other threads during the
- * call (GC_stop_world_external), and takes its own lock to do so. Therefore call it only where you
- * could allocate, and not in a signal handler. A handler should set a flag that some loop checks.
+ * call (GC_stop_world_external), and takes its own lock to do so. Therefore call it only where the
+ * program could allocate, and never in a signal handler. A signal handler should set a flag that
+ * some loop of the program checks.
  */
 #ifndef HEAPATTACH_ROUTINE_H
 #define HEAPATTACH_ROUTINE_H
@@ -19,7 +20,7 @@ extern "C" {
 enum {
   HEAPATTACH_GRAPH = 0, /* GCGRPH: every object and its pointers */
   HEAPATTACH_FULL = 1,  /* GCFULL: every object and all its bytes, including secrets */
-  /* Can be added to either: use the result of the last collection instead of collecting now. */
+  /* Can be added to either mode: use the result of the last collection instead of collecting. */
   HEAPATTACH_NO_COLLECTION = 256
 };
 
@@ -27,7 +28,7 @@ enum {
  * 0600 or replaced. Returns the number of objects, or minus an errno. */
 long heapattach_dump(const char* path, int mode);
 
-/* The same to a descriptor. */
+/* Writes the same to an open descriptor. */
 long heapattach_dump_to(int descriptor, int mode);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
-/* The format, version 1, all numbers of 8 bytes and little-endian:
- *   GCGRPH\x01\0   each object: address, size (highest bit: it holds no pointers), its first word,
- *                  and unless it holds no pointers, pairs of an offset and the word there, for
+/* The format of the file, version 1. All numbers have 8 bytes and are little-endian.
+ *   GCGRPH\x01\0   each object: address; size (the highest bit is set if it has no pointers); first
+ *                  word; and unless it has no pointers, a pair of an offset and the word there for
  *                  each word that points into an object of the file, ended by 2^64 - 1
  *   GCFULL\x01\0   each object: address, size (as above), its bytes
- * and 2^64 - 1 at the end of the file. */
+ * At the end of the file is 2^64 - 1. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -14,15 +14,15 @@
 
 #include "heapattach.h"
 
-/* Of the collector that the program uses, from gc.h and gc_mark.h since release 7.6: declared here,
- * so that none is needed to build this. */
+/* Functions of the program's collector, from gc.h and gc_mark.h since release 7.6. They are
+ * declared here so that this can be built without the headers. */
 extern void GC_gcollect(void);
 extern int GC_is_heap_ptr(const void*);
 extern void* GC_base(void*);
 extern int GC_is_marked(const void*);
 extern int GC_get_kind_and_size(const void*, size_t* size);
 extern void GC_enumerate_reachable_objects_inner(void (*)(void*, size_t, void*), void*);
-/* Not in every release. */
+/* Some releases lack these two. */
 extern void GC_stop_world_external(void) __attribute__((weak));
 extern void GC_start_world_external(void) __attribute__((weak));
 
@@ -31,10 +31,10 @@ enum { kBufferBytes = 65536 };
 static const uint64_t kEnd = UINT64_MAX;
 static const uint64_t kAtomic = UINT64_C(1) << 63;
 
-/* Static, because a stack may be small. One dump at a time: `busy` is set while there is one. */
+/* Static, because a stack may be small. Only one dump runs at a time; `busy` is set meanwhile. */
 struct output {
   int descriptor;
-  int failure; /* an errno; what comes after it is dropped */
+  int failure; /* the errno of the first error; all later output is dropped */
   int is_full_mode;
   long objects;
   size_t used;
@@ -73,7 +73,7 @@ static void put_number(uint64_t number) {
   put(&number, sizeof number);
 }
 
-/* Whether a word leads into an object that is listed too. */
+/* Whether a word points into an object that the file lists. */
 static int is_edge(uintptr_t word) {
   if (!GC_is_heap_ptr((void*)word)) return 0;
   void* const base = GC_base((void*)word);
@@ -110,10 +110,10 @@ static void put_object(void* object, size_t bytes, void* nothing) {
   if (!is_atomic) put_edges(object, bytes);
 }
 
-/* Alone, as in a copy of a process, there is nobody to be held. */
+/* Whether there are no other threads that must be stopped, as in a copy of a process. */
 static int is_alone(void) {
   struct {
-    uint64_t words[128]; /* of struct linux_dirent64: 8 bytes, 8, 2 of length, 1, the name */
+    uint64_t words[128]; /* struct linux_dirent64: 8 bytes, 8, the length in 2, 1, the name */
   } listing;
   const unsigned char* const entries = (const unsigned char*)&listing;
   int threads = 0;

@@ -8,7 +8,7 @@ end
 
 module Heapattach
   # Writes every object that a collection finds alive, with its pointers, or with all its bytes if
-  # `full`. Returns their number.
+  # `full`. Returns the number of objects.
   def self.dump(path : String, full : Bool = false) : Int64
     count = LibHeapattach.heapattach_dump(path, full ? 1 : 0)
     raise IO::Error.from_os_error("dumping the heap to #{path}", Errno.new((-count).to_i32)) if count < 0
