@@ -16,7 +16,7 @@ namespace {
 
 using Arguments = FilterProgram::Arguments;
 
-// Calls that are newer than the kernel headers of some systems.
+// The kernel headers of some systems lack these calls.
 constexpr int kClone3 = 435;
 constexpr int kOpenat2 = 437;
 constexpr int kFutexWaitv = 449;
@@ -26,8 +26,8 @@ constexpr int kFutexRequeue = 456;
 constexpr int kFutexLockPi2 = 13;
 constexpr unsigned kUnknown = SECCOMP_RET_ERRNO | ENOSYS;
 
-// Private futexes are allowed, except with priority inheritance: the futex names its owner, a
-// thread of the target, and the kernel would raise that thread's priority.
+// Allows private futexes, except those with priority inheritance. Such a futex has the tid of its
+// owner, a thread of the target, and the kernel would raise that thread's priority.
 Arguments of_futex() {
   constexpr std::array kInheriting{FUTEX_LOCK_PI, FUTEX_TRYLOCK_PI, FUTEX_WAIT_REQUEUE_PI,
                                    FUTEX_CMP_REQUEUE_PI, kFutexLockPi2};
@@ -41,7 +41,7 @@ Arguments of_futex() {
       .otherwise(SECCOMP_RET_TRACE | kSharedFutex);
 }
 
-// Only threads may be made: they inherit our tracing.
+// Allows new threads only, because they inherit our tracing.
 Arguments of_clone() {
   return Arguments()
       .of(0)
@@ -68,8 +68,8 @@ FilterProgram call_filter(const CallRules& rules) {
     filter.judge(number, SECCOMP_RET_TRACE | kTriesProgram);
   }
   for (const int number : {kFork, kVfork}) filter.judge(number, SECCOMP_RET_TRACE | kTriesProcess);
-  // The arguments of these calls are in memory, where a filter cannot look. Libraries fall back to
-  // older calls.
+  // These calls get an error, because their arguments are in memory, where a filter cannot look.
+  // Libraries fall back to older calls.
   for (const int number : {kClone3, kOpenat2, kFutexWaitv, kFutexWake, kFutexWait, kFutexRequeue}) {
     filter.judge(number, kUnknown);
   }

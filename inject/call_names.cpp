@@ -15,12 +15,13 @@ struct CallName {
   std::string_view name;
 };
 
-// All calls in the kernel headers that we are built with.
+// All system calls in the kernel headers that this is built with.
 constexpr auto kCalls = std::to_array<CallName>({
 #include "call_list.h"
 });
 
-// Calls that these headers may lack. Those added since 5.1 have the same numbers on all processors.
+// System calls that these headers may lack. Calls added since Linux 5.1 have the same number on all
+// processors.
 constexpr std::array kNewerCalls = {
     CallName{451, "cachestat"},         CallName{452, "fchmodat2"},
     CallName{453, "map_shadow_stack"},  CallName{454, "futex_wake"},

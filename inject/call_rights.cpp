@@ -40,8 +40,8 @@ struct Needs {
   LandlockRights rights;
 };
 
-// Landlock has no rights for chmod, chown, utime and extended attributes: only the filter refuses
-// these.
+// Landlock has no rights for chmod, chown, utime and extended attributes. Only the system call
+// filter refuses these.
 constexpr std::array kNeeds{
     Needs{"open", {.files = kOpen}},
     Needs{"openat", {.files = kOpen}},

@@ -21,10 +21,10 @@ namespace heapattach {
 
 namespace {
 
-// A call that the headers of some supported systems lack.
+// The headers of some supported systems lack these two calls.
 constexpr int kEpollPwait2 = 441;
 constexpr int kFaccessat2 = 439;
-constexpr unsigned kSetVma = 0x53564d41;  // PR_SET_VMA: names its own memory
+constexpr unsigned kSetVma = 0x53564d41;  // PR_SET_VMA: gives memory a name
 
 constexpr std::array kFree{
     // memory
@@ -32,12 +32,12 @@ constexpr std::array kFree{
     // time
     kTime, SYS_gettimeofday, SYS_clock_gettime, SYS_clock_getres, SYS_nanosleep,
     SYS_clock_nanosleep, SYS_times,
-    // its own threads and signals
+    // threads and signals of the clone
     SYS_set_robust_list, SYS_set_tid_address, SYS_rseq, kArchPrctl, SYS_sched_yield,
     SYS_sched_getaffinity, SYS_getcpu, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn,
     SYS_rt_sigpending, SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_sigaltstack, kPause,
     SYS_exit_group, SYS_restart_syscall,
-    // its identity
+    // the clone's identity
     SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid,
     SYS_getresuid, SYS_getresgid, SYS_getgroups, kGetpgrp, SYS_getpgid, SYS_getsid, SYS_uname,
     SYS_sysinfo, SYS_getrusage, SYS_getrlimit, SYS_getpriority, SYS_getrandom, SYS_getcwd,
@@ -46,7 +46,7 @@ constexpr std::array kFree{
     SYS_close, SYS_close_range, SYS_dup, kDup2, SYS_dup3, SYS_fstat, kStat, kLstat, SYS_newfstatat,
     SYS_statx, SYS_statfs, SYS_fstatfs, kAccess, SYS_faccessat, kFaccessat2, kReadlink,
     SYS_readlinkat, SYS_getdents64, SYS_fadvise64, SYS_fsync, SYS_fdatasync,
-    // waiting for open files, which are its own
+    // waiting for open files
     kPoll, SYS_ppoll, kSelect, SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl, kEpollWait,
     SYS_epoll_pwait, kEpollPwait2, SYS_eventfd2, kPipe, SYS_pipe2};
 
@@ -67,7 +67,8 @@ std::optional<int> own_descriptor(std::string_view path) {
   return std::nullopt;
 }
 
-// Empty if the path cannot be read: the kernel then refuses the call itself.
+// Reads the path in the clone's memory. Returns nothing if it cannot be read: the kernel then
+// refuses the call by itself.
 std::optional<std::string> path_at(RemoteAddr at, const MemoryReader& memory) {
   std::string path;
   std::array<char, 256> piece{};
@@ -110,7 +111,7 @@ bool may_control_file(std::uint64_t command, std::uint64_t argument) {
     case F_GETFD:
     case F_SETFD:
     case F_GETFL: return true;
-    case F_SETFL: return (argument & O_ASYNC) == 0;  // which makes the file signal its owner
+    case F_SETFL: return (argument & O_ASYNC) == 0;  // O_ASYNC makes the file signal its owner
     default: return false;
   }
 }
@@ -149,7 +150,7 @@ bool is_allowed(const CallRules& rules, const RawRegisters& at, const CallingClo
     case SYS_ioctl: return may_control_device(argument(1));
     case SYS_prctl:
       return argument(0) == PR_SET_NAME || argument(0) == PR_GET_NAME || argument(0) == kSetVma;
-    // Allowed only to query a limit.
+    // The call may query a limit, but not set one.
     case SYS_prlimit64:
       return (argument(0) == 0 || is_of_process(argument(0), rules)) && argument(2) == 0;
     // A thread id that the code saved before it was cloned belongs to another process: musl's

@@ -23,13 +23,13 @@ struct CallRules {
   bool has_landlock = false;  // the kernel then checks again which file is opened
 };
 
-// Answers the rules' questions about the clone's files.
+// What the rules ask about the clone's files.
 class CalledFiles {
  public:
   struct OpenFile {
     bool is_open = false;
     bool is_writable = false;
-    bool is_harmless = false;  // to open it again for reading
+    bool is_harmless = false;  // whether opening it again for reading affects nobody
   };
   CalledFiles(const CalledFiles&) = delete;
   CalledFiles& operator=(const CalledFiles&) = delete;
@@ -50,26 +50,26 @@ class CalledFiles {
 // The system calls that are allowed with any arguments.
 [[nodiscard]] std::span<const int> free_calls();
 
-// A stopped clone, as the rules see it.
+// What the rules need to know about a stopped clone.
 struct CallingClone {
   const MemoryReader& memory;
   const CalledFiles& files;
   bool has_other_threads = false;
 };
 
-// Whether a call that is not free is allowed with the arguments in these registers. Another thread
-// of the clone may change a path between this check and the kernel's use of it. Landlock then
-// prevents writing; without it, a clone with several threads opens nothing for writing. Nothing
-// prevents reading (HAZARDS D12).
+// Whether a call that is not in free_calls() is allowed with the arguments in these registers.
+// Another thread of the clone may change a path between this check and the kernel's use of it.
+// Landlock then prevents writing; without Landlock, a clone with several threads opens nothing for
+// writing. Nothing prevents reading (HAZARDS D12).
 [[nodiscard]] bool is_allowed(const CallRules& rules,
                               const RawRegisters& at,
                               const CallingClone& clone);
 
-// Whether a futex of this call may be one that another process uses. The kernel identifies a shared
-// futex by file and offset, so a private mapping of a file that cannot be written has the same
-// futexes as the file. (If it can be written, the kernel first gives the clone its own copy of the
-// page.) FUTEX_PRIVATE_FLAG makes such a futex the clone's own. Anonymous memory needs no flag and
-// must not get one: the kernel itself wakes the joiner of a thread without it.
+// Whether another process may use a futex of this call. The kernel identifies a shared futex by
+// file and offset, so a read-only private mapping of a file has the same futexes as the file. (In a
+// writable mapping, the kernel first gives the clone its own copy of the page.) FUTEX_PRIVATE_FLAG
+// makes such a futex the clone's own. A futex in anonymous memory does not need the flag and must
+// not get it, because the kernel wakes whoever joins a thread without the flag.
 [[nodiscard]] bool may_be_shared_futex(const RawRegisters& at, const MemoryMap& map);
 
 }  // namespace heapattach

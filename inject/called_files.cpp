@@ -23,7 +23,7 @@ namespace heapattach {
 
 namespace {
 
-// For openat2(2), which some systems' headers lack.
+// openat2(2), which the headers of some systems lack.
 constexpr long kOpenat2 = 437;
 struct OpenHow {
   std::uint64_t flags = 0;
@@ -33,7 +33,7 @@ struct OpenHow {
 constexpr std::uint64_t kNoMagicLinks = 0x02;
 constexpr std::uint64_t kInRoot = 0x10;
 
-// Devices of major number 1: null, zero, full, random, urandom.
+// The minor numbers of null, zero, full, random and urandom; the major number is 1.
 constexpr std::array<unsigned, 5> kHarmlessDevices{3, 5, 7, 8, 9};
 
 bool is_harmless_kind(const struct stat& status) {
@@ -43,7 +43,7 @@ bool is_harmless_kind(const struct stat& status) {
              kHarmlessDevices.end();
 }
 
-// Names the clone instead of /proc/self, which would be heapattach when we open it.
+// Replaces /proc/self by the clone's directory: if we opened /proc/self, it would be heapattach's.
 std::string naming_pid(const std::string& path, pid_t pid) {
   for (const std::string_view self : {"/proc/self/", "/proc/thread-self/"}) {
     if (path.starts_with(self)) {
@@ -104,7 +104,8 @@ bool FilesOfClone::is_of_another(const Fd& file) const {
 bool FilesOfClone::is_harmless(int directory, const std::string& path, bool follows) const {
   const auto file = find(directory, path, follows);
   if (!file) {
-    // The clone cannot open a missing file either. Links such as /proc/PID/fd/N are refused.
+    // With these errors, the clone cannot open the file either. Any other error is a refusal: links
+    // such as /proc/PID/fd/N give ELOOP.
     const int failure = file.error().os_errno;
     return failure == ENOENT || failure == ENOTDIR || failure == EACCES ||
            failure == ENAMETOOLONG || failure == EBADF;

@@ -10,12 +10,13 @@ namespace heapattach {
 // The files of a clone, as its rules see them. A path is followed without opening what it names,
 // because opening a device or a FIFO has effects.
 //
-// Another process may put a different file there before the clone opens it. The rules accept that,
-// because the clone itself cannot bring it about.
+// Another process may replace the file before the clone opens it. The rules accept that, because
+// the clone itself cannot cause it.
 class FilesOfClone final : public CalledFiles {
  public:
-  // `own_pid`: the clone's pid as it sees itself. `may_see_others`: it may open other processes'
-  // files in /proc, because Landlock denies those for tracers only. `clone` must outlive this.
+  // `own_pid` is the pid that the clone has in its own namespace. With `may_see_others`, the clone
+  // may open other processes' files in /proc, because Landlock denies the files that only a tracer
+  // may open. `clone` must outlive this.
   FilesOfClone(const Process& clone, pid_t own_pid, bool may_see_others)
       : clone_(clone), own_pid_(own_pid), may_see_others_(may_see_others) {}
 

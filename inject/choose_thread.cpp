@@ -17,7 +17,8 @@ namespace heapattach {
 
 namespace {
 
-// Examining more threads than this costs more than a second-best thread does.
+// After this many threads with a harmful filter, the search for a better thread costs more than it
+// gains.
 constexpr std::size_t kMostLookedAt = 64;
 constexpr std::uint64_t kSignalPwr = std::uint64_t{1} << 29;   // SIGPWR is 30
 constexpr std::uint64_t kSignalXcpu = std::uint64_t{1} << 23;  // SIGXCPU is 24
@@ -32,7 +33,7 @@ Filters filters_of(RemoteControl& control,
                    FilterVerdicts& verdicts) {
   if (status.seccomp_mode == SECCOMP_MODE_DISABLED) return Filters::None;
   if (status.seccomp_mode == SECCOMP_MODE_STRICT) return Filters::MayHarm;
-  // Other threads will hardly have better filters.
+  // After so many harmful filters, another thread will hardly have a better one.
   if (verdicts.harmed_threads() >= kMostLookedAt) return Filters::MayHarm;
   const auto filters = control.filters(tid);
   return filters ? verdicts.judge(*filters) : Filters::Unknown;
@@ -63,7 +64,7 @@ Result<Candidate> look_at(const BorrowFrom& from,
   seen.is_dispatched = HA_TRY(control.call_dispatch(tid)) == CallDispatch::On;
   seen.has_stack = has_stack(from.map, stack_pointer(seen.registers));
   seen.has_wide_vectors = HA_TRY(control.has_wide_vectors(tid));
-  // True also if the kernel has already moved the thread back to the call's instruction.
+  // This also holds if the kernel has already moved the thread back to the call's instruction.
   seen.is_after_syscall =
       is_after_syscall(control.memory(), registers_of(seen.registers).instruction_pointer);
   const auto configuration = HA_TRY(control.rseq(tid));
@@ -85,8 +86,9 @@ Borrowed borrow(const BorrowFrom& from, const Candidate& best) {
                   .way_back = {},
                   .mask = best.mask,
                   .stub = best.stub.value_or(RemoteAddr{})};
-  // While the thread is in the stub, the kernel does not see that it left a sequence unfinished,
-  // because it checks only where the thread is.
+  // The kernel checks only where the thread is. While the thread is in the stub, the kernel does
+  // not see that it has left a sequence unfinished, so the thread goes back to the sequence's abort
+  // handler.
   if (best.sequence && best.sequence->is_inside) {
     set_instruction_pointer(thread.found, best.sequence->abort);
   }
@@ -151,10 +153,10 @@ std::optional<std::string_view> objection_to(const Candidate& candidate) {
 int reluctance_to(const Candidate& candidate) {
   int reluctance = 0;
   if (candidate.sequence && candidate.sequence->is_inside) reluctance += 4;
-  // A thread that blocks these is probably in a handler, perhaps a collector's.
+  // A thread that blocks both signals is probably in a signal handler, perhaps a collector's.
   if ((candidate.mask & kSignalPwr) != 0 && (candidate.mask & kSignalXcpu) != 0) reluctance += 2;
   if (is_in_call(candidate.registers) && call_state(candidate.registers) == CallState::None) {
-    ++reluctance;  // it has just made a thread, or a call of it was interrupted
+    ++reluctance;  // it has just made a thread, or its call was interrupted
   }
   return reluctance;
 }
@@ -165,7 +167,7 @@ std::optional<std::string_view> objection_in_place(const Candidate& candidate) {
   if (candidate.filters != Filters::None) {
     return "a seccomp filter applies to it, which may kill it for what the function does";
   }
-  // A blocked fault costs the process its handler, if not its life.
+  // If a signal of a fault is blocked, a crash kills the process without calling its handler.
   if ((candidate.mask & kFaults) != 0) return "it blocks the signals that a crash sends";
   const RawRegisters& at = candidate.registers;
   if (!is_in_call(at)) return std::nullopt;

@@ -28,14 +28,14 @@ struct Candidate {
   bool has_stack = true;              // memory below its stack pointer is mapped and writable
   bool is_after_syscall = true;       // the instruction before it makes system calls
   bool has_wide_vectors = false;      // registers that a system call does not preserve
-  std::optional<RseqState> sequence;  // none if the target's description of it is invalid
-  std::optional<RemoteAddr> stub;     // padding from which it can come back
+  std::optional<RseqState> sequence;  // nothing if the target's description of it is invalid
+  std::optional<RemoteAddr> stub;     // padding from which the thread can return to its code
 };
 
-// The places where code of ours could be (find_paddings()).
+// The places where the stub could be written (find_paddings()).
 using Stubs = std::span<const RemoteAddr>;
 
-// Where a thread is borrowed, and how.
+// What is needed to borrow a thread of a frozen process.
 struct BorrowFrom {
   RemoteControl& control;
   const Process& process;
@@ -47,24 +47,24 @@ struct BorrowFrom {
 // Whether the instruction before `at` makes system calls.
 [[nodiscard]] bool is_after_syscall(const MemoryReader& memory, RemoteAddr at);
 
-// The reason not to borrow a thread, if any.
+// Returns why the thread must not be borrowed; nothing if it may be.
 [[nodiscard]] std::optional<std::string_view> objection_to(const Candidate& candidate);
 
-// How unsuitable a thread is; 0 if it is in user code or in an ordinary call.
+// How unsuitable a thread is for borrowing; 0 if it is in user code or in an ordinary call.
 [[nodiscard]] int reluctance_to(const Candidate& candidate);
 
-// The reason not to call a function on a thread in the target itself, if any.
+// Returns why no function must be called on the thread in the target itself; nothing if one may be.
 [[nodiscard]] std::optional<std::string_view> objection_in_place(const Candidate& candidate);
 
-// Borrows a stopped thread to call a function on it. Unsupported with the reason if that is not
-// possible.
+// Borrows a stopped thread to call a function on it. Returns Impossible with the reason if that is
+// not possible.
 Result<Borrowed> borrow_in_place(const BorrowFrom& from, const FrozenThread& thread);
 
 // The threads that are stopped.
 [[nodiscard]] std::vector<const FrozenThread*> stopped_threads(const FrozenView& view);
 
-// Borrows the most suitable of these stopped threads. Denied if seccomp filters forbid all of them,
-// Unsupported if none is suitable; the message gives the reason.
+// Borrows the most suitable of these stopped threads. Returns Denied if seccomp filters forbid all
+// of them, and Impossible if none is suitable; the message gives the reason.
 Result<Borrowed> choose_thread(const BorrowFrom& from,
                                std::span<const FrozenThread* const> threads);
 

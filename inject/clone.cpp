@@ -33,7 +33,8 @@ constexpr const char* kInstead = "--snapshot freeze";
 Error explain_refusal(std::int64_t failure) {
   const int number = static_cast<int>(-failure);
   Error error = os_error("clone in the target", number);
-  // Neither Denied nor Gone, whatever the errno: the target was refused something, not we.
+  // The kind depends on the errno otherwise: Denied or Gone would be about us, but the kernel has
+  // refused the target.
   error.kind = ErrorKind::Impossible;
   if (number == EAGAIN) {
     error.reason += " (a limit on processes: RLIMIT_NPROC, pids.max or kernel.threads-max)";
@@ -45,20 +46,20 @@ Error explain_refusal(std::int64_t failure) {
 
 struct Newborn {
   std::optional<Process> process;
-  pid_t number = 0;  // as the target knows it
+  pid_t number = 0;  // its pid in the target's view
 };
 
-// The place and the method for making a clone, chosen beforehand.
+// What is decided about the clone before the target is frozen.
 struct Plan {
   const Process& target;
   MemoryMap map;
-  std::vector<RemoteAddr> stubs;  // where the instructions could be
+  std::vector<RemoteAddr> stubs;  // places for the instructions
   const CloneOptions& options;
   Headroom headroom;
-  std::vector<Range> not_copied;  // filled once a copy has ended at once
+  std::vector<Range> not_copied;  // filled after a clone has ended at once
 };
 
-// The threads that may be borrowed: all stopped ones, or the one that was asked for.
+// The threads that may be borrowed: all stopped threads, or only the one in the options.
 Result<std::vector<const FrozenThread*>> standing_still(const Plan& plan, const FrozenView& view) {
   std::vector<const FrozenThread*> threads;
   bool is_any_still = false;
@@ -106,7 +107,7 @@ Result<Plan> make_plan(const Process& target,
   return Plan{target, std::move(map), std::move(stubs), options, Headroom::of(target, facts), {}};
 }
 
-// Prepares a clone before it costs any memory. It sleeps afterwards.
+// Prepares a new clone before it costs any memory, and lets it go to sleep.
 Result<Process> prepare(pid_t born, RemoteControl& control) {
   HA_TRY(control.offer_to_oom_killer(born));
   Process process = HA_TRY(Process::open(born));
@@ -123,8 +124,7 @@ Result<Newborn> give_birth(const Plan& plan,
   const auto threads = HA_TRY(standing_still(plan, view));
   const Borrowed thread = HA_TRY(choose_thread(
       {control, plan.target, plan.map, plan.stubs, plan.options.freeze.rewind}, threads));
-  // The arguments of clone: flags without an exit signal, no stack of its own, no identifiers to
-  // store.
+  // The arguments of clone(2): flags without an exit signal, no new stack, no thread ids to store.
   const RemoteCall call{.number = SYS_clone,
                         .arguments = {CLONE_FILES, 0, 0, 0, 0},
                         .makes_process = true,
@@ -139,14 +139,14 @@ Result<Newborn> give_birth(const Plan& plan,
   lost.push_back(static_cast<pid_t>(made.value));
   Error error = std::move(process).error();
   if (error.kind != ErrorKind::Gone) return error;
-  // The copy has gone, not the target.
+  // The error must not be Gone: the clone has ended, not the target.
   return Error{ErrorKind::Impossible,
                fmt::format("the clone, process {}, was killed as soon as it was made", made.born)};
 }
 
 }  // namespace
 
-// Private to Clone, which it builds.
+// Builds a Clone, and has access to its private parts.
 class CloneMaker {
  public:
   CloneMaker(Plan& plan, RemoteControl& control) : plan_(plan), control_(control) {}
@@ -180,13 +180,13 @@ class CloneMaker {
     if (held) return clone;
     has_ended_early_ = held.error().kind == ErrorKind::Gone && target.is_alive();
     Error error = std::move(held).error();
-    // The copy has gone, not the target.
+    // The error must not be Gone: the clone has ended, not the target.
     if (has_ended_early_) error.kind = ErrorKind::Impossible;
     return error;
   }
 
-  // Whether another try makes sense: a copy ends at once if it lacks memory that the kernel itself
-  // needs.
+  // Whether another try makes sense. A clone ends at once if it lacks memory that the kernel itself
+  // needs; the next try then borrows a thread whose memory is copied.
   bool can_do_better() {
     if (!has_ended_early_ || !plan_.not_copied.empty()) return false;
     const auto smaps = plan_.target.read_file("smaps");
@@ -203,7 +203,7 @@ class CloneMaker {
 Result<Clone> Clone::make(const Process& target,
                           const CloneOptions& options,
                           RemoteControl& control) {
-  // Stubs of killed runs may fill all the padding. Dead copies are reaped before another is made,
+  // Stubs of killed runs may fill all the padding. Dead clones are reaped before a new one is made,
   // so that they do not pile up even if every run is killed.
   if (const auto left = left_stubs(HA_TRY(target.maps()), control.memory()); !left.empty()) {
     HA_TRY(clear_leftovers(target, control, options.freeze.deadline));
@@ -246,7 +246,7 @@ Clone& Clone::operator=(Clone&& other) noexcept {
 bool Clone::is_whole() const {
   constexpr char kHeldByTracer = 't';
   if (!process_ || given_up()) return false;
-  // SIGKILL wakes the clone from this sleep before anything else happens to it.
+  // If somebody kills the clone, this state ends before the clone loses any memory.
   const auto state = process_->thread_state(process_->pid());
   return state && state->state == kHeldByTracer;
 }
@@ -263,7 +263,7 @@ Result<void> Clone::end() {
   const auto control = PtraceControl::open(*target_);
   auto reaped = control ? clear_leftovers(*target_, **control, deadline_, {number_})
                         : Result<void>(control.error());
-  // If the clone's parent is gone, init reaps the clone.
+  // If the target has ended, init reaps the clone.
   if (reaped || !target_->is_alive()) return {};
   return std::move(reaped).error().context(
       fmt::format("the clone {} stays a zombie of process {}", clone.pid(), target_->pid()));

@@ -47,7 +47,7 @@ bool is_harmless(int signal) {
   return signal == SIGCHLD || signal == SIGURG || signal == SIGWINCH || signal == SIGCONT;
 }
 
-// Whether the signal would stop the clone, which nobody would continue.
+// Whether the signal would stop the clone. Nobody would continue it.
 bool is_stop(int signal) {
   return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
@@ -85,7 +85,7 @@ Result<void> CloneCalls::give_descriptors() {
     const std::array<std::uint64_t, 2> arguments{name.value, 0};
     const std::int64_t got = HA_TRY(own_->system_call(SYS_memfd_create, arguments));
     if (got != expected) return refused("memfd_create", got);
-    // Keep the files open: only so do they outlive the clone.
+    // Keep the files open, so that they outlive the clone.
     files_.at(static_cast<std::size_t>(expected)) =
         HA_TRY(take_memory(own_->process(), {own_->process().pid(), expected}, kName, O_RDONLY));
   }
@@ -115,8 +115,8 @@ Result<ClonePipe> CloneCalls::make_pipe() {
   // Close the reading end in the clone: only we read.
   const std::array<std::uint64_t, 1> not_ours{static_cast<std::uint64_t>(ends[0])};
   static_cast<void>(HA_TRY(own_->system_call(SYS_close, not_ours)));
-  // Move the writing end away from the numbers that the program used: it may reserve some, as Ruby
-  // does.
+  // Move the writing end to a high number. The program may reserve some of the low numbers that it
+  // used, as Ruby does.
   const std::array<std::uint64_t, 3> far{static_cast<std::uint64_t>(ends[1]), F_DUPFD_CLOEXEC,
                                          kFarDescriptor};
   const std::int64_t moved = HA_TRY(own_->system_call(SYS_fcntl, far));
@@ -139,7 +139,7 @@ Result<CallOutcome> CloneCalls::call(RemoteAddr function,
 Result<CallOutcome> CloneCalls::follow(const CallFrame& frame,
                                        OwnStop stop,
                                        Clock::time_point deadline) {
-  std::optional<CallOutcome> handled;  // the first crash that the program's handler took
+  std::optional<CallOutcome> handled;  // the first crash that was passed to the program's handler
   std::optional<CallOutcome> outcome;
   int processes = 0;
   std::vector<int> calls;
@@ -164,7 +164,7 @@ Result<CallOutcome> CloneCalls::follow(const CallFrame& frame,
     if (outcome) break;
     stop = HA_TRY(own_->go_on(stop.thread, hand_on, deadline));
   }
-  // If the program's handler took a crash and then ended the program, report the crash.
+  // If the program's handler handled a crash and then ended the program, report the crash.
   const bool is_told = outcome->end == End::Returned || outcome->end == End::TimedOut;
   if (handled && !is_told) outcome = std::move(handled);
   outcome->refused_processes = processes;

@@ -32,12 +32,13 @@ Error refused(std::string_view what, std::int64_t result) {
   return error;
 }
 
-// Landlock as in <linux/landlock.h>, whose version differs between systems.
+// Numbers and structures of Landlock, as in <linux/landlock.h>. We do not include that header,
+// because its version differs between systems.
 constexpr long kCreateRuleset = 444;
 constexpr long kAddRule = 445;
 constexpr long kRestrictSelf = 446;
 struct RulesetAttributes {
-  std::uint64_t files = 0;    // forbidden unless a rule allows it
+  std::uint64_t files = 0;    // rights that are denied unless a rule allows them
   std::uint64_t network = 0;  // since version 4
   std::uint64_t scoped = 0;   // since version 6
 };
@@ -45,9 +46,10 @@ struct __attribute__((packed)) BeneathRule {
   std::uint64_t allowed = 0;
   std::int32_t directory = 0;
 };
-constexpr std::uint64_t kRead = 1U << 2 | 1U << 3;  // files, directories
+constexpr std::uint64_t kRead = 1U << 2 | 1U << 3;  // to read files, and directories
 
-// The arguments of capget(2) and capset(2): a header, and the three sets in two parts.
+// The arguments of capget(2) and capset(2): a header, and the three sets of capabilities, each in
+// two parts.
 struct Rights {
   std::uint32_t version = _LINUX_CAPABILITY_VERSION_3;
   std::int32_t pid = 0;
@@ -59,12 +61,12 @@ struct Rights {
 };
 constexpr std::uint32_t kReadFiles = 1U << CAP_DAC_READ_SEARCH;
 
-// The file rights that each version knows.
+// The file rights that this version of Landlock knows.
 std::uint64_t all_about_files(std::int64_t version) {
   std::uint64_t all = (1U << 13) - 1;
   if (version >= 2) all |= 1U << 13;  // to move between directories
   if (version >= 3) all |= 1U << 14;  // to truncate
-  if (version >= 5) all |= 1U << 15;  // ioctl on devices
+  if (version >= 5) all |= 1U << 15;  // to use ioctl on devices
   return all;
 }
 
@@ -84,7 +86,7 @@ class Closing {
   Result<CloneWalls> run() {
     HA_TRY(limit(RLIMIT_CORE, 0));
     HA_TRY(limit(RLIMIT_FSIZE, most_written_));
-    // A signal to its process group then reaches only itself.
+    // In a session of its own, a signal to its process group reaches only the clone.
     static_cast<void>(HA_TRY(must("setsid", SYS_setsid, {})));
     HA_TRY(unshare_memory());
     static_cast<void>(
@@ -115,8 +117,8 @@ class Closing {
     return {};
   }
 
-  // Lowers a limit, which may be lower already. The clone does it itself, because only
-  // CAP_SYS_RESOURCE would allow us to change a limit of another user's process.
+  // Lowers a limit, unless it is lower already. The clone makes the call, because we would need
+  // CAP_SYS_RESOURCE to change a limit of another user's process.
   Result<void> limit(__rlimit_resource what, rlim_t most) {
     const std::uint64_t at = HA_TRY(put(rlimit{}));
     const auto number = static_cast<std::uint64_t>(what);
@@ -128,7 +130,8 @@ class Closing {
     return {};
   }
 
-  // Includes memory that is read-only now: the clone could make it writable.
+  // Makes shared memory private or, if that fails, read-only for good. Read-only mappings are
+  // included, because the clone could make them writable.
   Result<void> unshare_memory() {
     const MemoryMap map = HA_TRY(own_.process().maps());
     std::optional<FilePassage> passage;
@@ -146,15 +149,14 @@ class Closing {
     return {};
   }
 
-  // The file of a mapping, as the kernel shows it. Regular files only: opening a device may have
-  // effects.
+  // Opens the file of a mapping. Refuses all but regular files: opening a device may have effects.
   [[nodiscard]] Result<Fd> file_of(const Mapping& mapping) const {
     const std::string name =
         fmt::format("map_files/{:x}-{:x}", mapping.range.start.value, mapping.range.end().value);
     return reopen_if_regular(HA_TRY(own_.process().open_file(name, O_PATH)), name);
   }
 
-  // Returns whether the clone now has its own copy.
+  // Replaces shared memory by a private mapping of the same file. Returns false if that failed.
   bool replace(const Mapping& mapping, FilePassage& passage) {
     const auto file = file_of(mapping);
     if (!file) return false;
@@ -181,8 +183,8 @@ class Closing {
     return {};
   }
 
-  // Returns false if the kernel does not have Landlock. A process under Landlock cannot trace
-  // others either, nor open the files in their /proc directories that only a tracer may open.
+  // Returns false if the kernel does not have Landlock. A process under Landlock cannot trace other
+  // processes either, nor open the files in their /proc directories that only a tracer may open.
   Result<bool> restrict_files() {
     constexpr std::uint64_t kVersion = 1;  // LANDLOCK_CREATE_RULESET_VERSION
     if (!uses_landlock_) return false;
@@ -215,8 +217,8 @@ class Closing {
     return close(root);
   }
 
-  // Keeps only one right of a privileged process: to read its own files, whoever owns them.
-  // CAP_PERFMON, for example, would show the memory of other processes.
+  // Drops all capabilities but one, to read files whoever owns them. CAP_PERFMON, for example,
+  // would show the memory of other processes.
   Result<void> drop_rights() {
     Rights rights;
     const std::uint64_t at = HA_TRY(put(rights));
@@ -237,7 +239,7 @@ class Closing {
     const FilterProgram judging = call_filter(walls_.rules);
     const std::vector<sock_filter>& filter = judging.code();
     const std::uint64_t at = own_.scratch().value;
-    // struct sock_fprog: the count and the address.
+    // This is a struct sock_fprog: the number of instructions, and their address.
     const std::array<std::uint64_t, 2> program{filter.size(), at + sizeof program};
     std::vector<std::byte> bytes(sizeof program + filter.size() * sizeof(sock_filter));
     if (bytes.size() > OwnProcess::kScratchBytes) {

@@ -10,7 +10,7 @@ namespace heapattach {
 // The protections around a function that runs in a clone.
 struct CloneWalls {
   CallRules rules;
-  bool may_change_files = false;  // --allow-calls permits a call that does
+  bool may_change_files = false;  // --allow-calls permits a call that changes files
 };
 
 // Isolates a clone that no longer has any of the target's descriptors. It gets its own session and
@@ -19,9 +19,9 @@ struct CloneWalls {
 // `most_written` bytes.
 //
 // Shared memory is replaced by private mappings of the same files, which start with the current
-// contents. Only we can open these files, given the privileges. If we cannot, the memory becomes
-// read-only for good.
-// Without Landlock (for tests), the system call filter alone prevents changes to files.
+// contents. Only we can open these files, if we have the privileges. If we do not, the memory
+// becomes read-only for good. Without Landlock (for tests), only the system call filter prevents
+// changes to files.
 Result<CloneWalls> close_off(OwnProcess& own,
                              std::vector<int> beyond,
                              std::size_t most_written,

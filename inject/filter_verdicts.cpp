@@ -12,10 +12,11 @@ namespace heapattach {
 
 namespace {
 
-// The system calls that a borrowed thread makes for us, and those that we make in the clone. If one
-// of the first fails, we say so. The others take the thread back to where it was, keep the clone
-// away from the target's files, and leave nothing of ours in the target. A function that the clone
-// runs may make any call: only the clone is at risk then.
+// The system calls that a borrowed thread makes for us, and those that we make in the clone. A call
+// of the first list may fail; we report that. The calls of the second list must run: they take the
+// thread back to where it was, keep the clone away from the target's files, and leave nothing of
+// ours in the target. A function that the clone runs may make any call, because it endangers only
+// the clone.
 constexpr long kCalls[] = {SYS_clone,
                            SYS_mmap,
                            SYS_madvise,

@@ -12,22 +12,22 @@ namespace heapattach {
 // Whether a thread can make our calls under its seccomp filters.
 enum class Filters : std::uint8_t {
   None,
-  Harmless,  // they let the calls run, or fail where that does no harm
+  Harmless,  // each call runs, or fails where that does no harm
   MayHarm,
-  Unknown,  // we may not read them
+  Unknown,  // we may not read the filters
 };
 
 // Judges the filters of a process's threads while it is stopped. Threads usually have the same
-// filters, and each different one is followed only once.
+// filters, and each distinct filter is examined only once.
 class FilterVerdicts {
  public:
-  // The worst of the filters that apply to one thread.
+  // Returns the verdict on the worst of the filters that apply to one thread.
   Filters judge(const std::vector<SeccompFilter>& filters);
 
-  // How many threads had a filter that may harm them.
+  // The number of threads with a filter that may harm them.
   [[nodiscard]] std::size_t harmed_threads() const { return harmed_threads_; }
 
-  // How many different filters were followed.
+  // The number of distinct filters that were examined.
   [[nodiscard]] std::size_t followed() const { return known_.size(); }
 
  private:

@@ -19,11 +19,12 @@ constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
 constexpr std::uint64_t kGigabyte = std::uint64_t{1} << 30;
 // Room for the clone's own structures, and for the first pages that the target writes to.
 constexpr std::uint64_t kMargin = 16 * kMegabyte;
-// A fast writer makes 400 to 800 MB of copies a second, and a clone of that many bytes ends in less
-// than a second.
+// The clone is given up when less than this is left. A program that writes fast makes 400 to 800 MB
+// of copies a second, and a clone of that size ends in less than a second.
 constexpr std::uint64_t kReserve = 8 * kMegabyte;
 constexpr std::uint64_t kReservedShare = 32;
-// For the pages of code that a trace changes, and what the target itself takes meanwhile.
+// Room for the pages of code that a trace changes, and for what the target itself allocates
+// meanwhile.
 constexpr std::uint64_t kRecorderMargin = 2 * kMegabyte;
 constexpr std::uint64_t kPauseMsPerGigabyte = 15;
 constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
@@ -35,7 +36,7 @@ bool has_number(const std::string& path, std::uint64_t wanted) {
   return take_number(rest) == wanted;
 }
 
-// The bytes left below the group's limit. Memory that the kernel could drop counts as used here.
+// The bytes left below the group's limit. Memory that the kernel could drop counts as used.
 std::uint64_t unused_bytes(const GroupDirectory& group) {
   const LimitedUse use = memory_use(group);
   const std::uint64_t limit = use.limit.value_or(kUnlimited);
@@ -175,7 +176,7 @@ Headroom Headroom::of(const Process& process, const CloneFacts& facts) {
 
 std::optional<std::string> Headroom::shortage() const {
   for (const GroupDirectory& group : groups_) {
-    // The second check costs more, and is needed only where files fill the group up.
+    // The second check costs more, and is needed only if cached files fill the group up.
     if (unused_bytes(group) >= reserve_) continue;
     const std::uint64_t left = look_at(group).free_bytes;
     if (left >= reserve_) continue;

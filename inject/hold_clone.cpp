@@ -26,7 +26,7 @@ constexpr std::chrono::seconds kPatience{3};
 // The kernel takes long to free the page tables of a large heap.
 constexpr std::chrono::seconds kDeathPatience{30};
 
-// Whether a stopped clone has reached its sleep, and so no longer shares the target's files.
+// Whether a stopped clone has reached its sleep. It no longer shares the target's files then.
 bool is_asleep(pid_t pid) {
   const auto at = read_registers(pid);
   return at && is_interrupted_in(*at, SYS_nanosleep);
@@ -40,7 +40,8 @@ Result<void> wait_for_stop(pid_t pid, Clock::time_point deadline) {
   while (Clock::now() < deadline) {
     int status = 0;
     const pid_t got = waitpid(pid, &status, __WALL | WNOHANG);
-    // The clone blocks every signal that can be blocked, so the kernel has forced this one on it.
+    // The clone blocks every signal that can be blocked, so the kernel has forced this SIGSEGV on
+    // it.
     const bool is_crash =
         got > 0 && WIFSTOPPED(status) && status >> 16 == 0 && WSTOPSIG(status) == SIGSEGV;
     if (got > 0 && WIFSTOPPED(status) && !is_crash) return {};
@@ -50,8 +51,8 @@ Result<void> wait_for_stop(pid_t pid, Clock::time_point deadline) {
   return Error{ErrorKind::Timeout, fmt::format("the clone {} did not stop", pid)};
 }
 
-// Reaps all ended threads except the first, which the kernel reports only after all others. A
-// thread is listed until it is reaped, even if its birth was never reported to us.
+// Reaps all ended threads except the first thread, which the kernel reports only after all others.
+// A thread is listed until it is reaped, even if its birth was never reported to us.
 void reap_threads(const Process& clone) {
   const auto listing = clone.list_threads();
   if (!listing) return;
@@ -67,7 +68,7 @@ Result<void> hold_clone(const Process& clone) {
   const pid_t pid = clone.pid();
   if (ptrace(PTRACE_SEIZE, pid, nullptr, ptrace_word(PTRACE_O_EXITKILL)) != 0) {
     const int failure = errno;
-    // The errno is the same for an ended process and for one that may not be traced.
+    // An ended process and one that we may not trace give the same errno.
     if (!clone.is_alive()) return ended_early(pid);
     return os_error(fmt::format("seizing the clone {}", pid), failure);
   }

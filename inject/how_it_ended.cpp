@@ -14,7 +14,7 @@ Error ended_for_us(const RemoteStop& stop) {
     return Error{ErrorKind::Gone,
                  "it was killed by SIGSYS at our call: its system calls are restricted"};
   }
-  // For a death by a signal, the status from waitpid is the signal's number.
+  // If a signal ended it, the wait status is the signal's number.
   const std::string how = stop.signal == 0 ? "ended" : describe_end(stop.signal);
   return Error{ErrorKind::Gone, fmt::format("it {} while it ran our code", how)};
 }

@@ -14,7 +14,7 @@
 #include "inject/status_signals.h"
 #include "inject/way_back.h"
 
-// The steps, and what happens if we die after each:
+// The steps, and what happens if we die after each step:
 //
 //   the stub is written           nothing refers to it
 //   the frame is written          memory below the red zone is unused
@@ -28,9 +28,9 @@
 //   it is at the call after       the same
 //   the function; from here on    the same, as described in injection.cpp
 //
-// After a crash the thread is stopped before the signal that would end the process. If we died
-// then, the process would end: the function has crashed, and nobody else could take the thread out
-// of it.
+// After a crash, the thread is stopped before the signal that would end the process. If we died at
+// that point, the process would end: the function has crashed, and only we could take the thread
+// out of it.
 
 namespace heapattach {
 
@@ -82,7 +82,8 @@ class InPlace {
   }
 
  private:
-  // Checks that the padding is empty: another tool's bytes there may be the way back of a thread.
+  // Checks that the padding is empty. If there are bytes of another tool, a thread may need them to
+  // return to its code.
   Result<void> check_padding() const {
     std::vector<std::byte> there(image_.size());
     HA_TRY(control_.memory().read(thread_.stub, there));
@@ -93,7 +94,7 @@ class InPlace {
                  fmt::format("the padding at {} is now in use", thread_.stub)};
   }
 
-  // Lets the thread run to its next stop. Checks meanwhile whether to give up.
+  // Lets the thread run to its next stop. Meanwhile checks whether to give up.
   Result<std::optional<RemoteStop>> next(bool to_call, int signal, Clock::time_point deadline) {
     HA_TRY(to_call ? control_.run_to_call(thread_.tid, signal)
                    : control_.run_on(thread_.tid, signal));
@@ -101,7 +102,7 @@ class InPlace {
     is_running_ = true;
     return wait(deadline);
   }
-  // The thread's next stop; none if it still runs.
+  // Waits for the thread's next stop. Returns nothing if it still runs when we give up.
   Result<std::optional<RemoteStop>> wait(Clock::time_point deadline) {
     for (;;) {
       const bool is_over = Clock::now() >= deadline;
@@ -122,7 +123,8 @@ class InPlace {
     }
   }
 
-  // Lets the thread run until it is at the system call after the function, or has ended otherwise.
+  // Lets the thread run until it is at the system call after the function, or until the call has
+  // ended in another way.
   Result<void> follow() {
     int signal = 0;
     for (;;) {
@@ -146,7 +148,7 @@ class InPlace {
     const RawRegisters at = HA_TRY(control_.registers(thread_.tid));
     const bool is_crash = is_fault(signal) && origin.code > 0;
     const bool is_abort = signal == SIGABRT && origin.code == kSentByThread;
-    // A collector protects pages and learns of writes to them by this signal.
+    // A collector may protect pages, and this signal tells it of writes to them.
     const bool is_handled = has_signal(call_.handled_signals, signal);
     const bool may_be_meant = signal == SIGSEGV && origin.code == SEGV_ACCERR && is_handled &&
                               std::pair{instruction_pointer(at), origin.address} != last_fault_;
@@ -184,8 +186,8 @@ class InPlace {
   }
 
   // Takes the thread from a stop in the function to a stop of the kind in which it was found,
-  // before it runs another instruction. Also undoes what the function's part of the stub would have
-  // undone.
+  // before it runs another instruction. Restores the vector registers and errno, as the stub would
+  // have done.
   Result<void> take_out() {
     HA_TRY(control_.set_signal_mask(thread_.tid, kAllSignals));
     is_blocked_ = true;
@@ -198,8 +200,8 @@ class InPlace {
   }
 
   // Lets the thread run to its next stop of `kind`. All signals are blocked except those that stop
-  // the process, which are passed on. Any event that comes first cancels the requested stop, so it
-  // is requested again.
+  // the process, which are passed on. If another event comes first, it cancels the stop that we
+  // requested, so we request it again.
   Result<void> come_to(Kind kind) {
     const auto deadline = Clock::now() + kToStop;
     int signal = 0;
@@ -218,7 +220,8 @@ class InPlace {
     return {};
   }
 
-  // Brings a thread back that is at the entry of the call after the function, as in injection.cpp.
+  // Takes the thread back from the entry of the system call after the function, as in
+  // injection.cpp.
   Result<void> come_past_call() {
     is_blocked_ = true;
     HA_TRY(control_.set_signal_mask(thread_.tid, kAllSignals));
@@ -226,8 +229,8 @@ class InPlace {
     return stop_here();
   }
 
-  // Lets the thread continue in the function, so the stub stays, unless it returns at the last
-  // moment.
+  // Lets the thread continue in the function. The stub then stays, unless the function returns at
+  // the last moment.
   Result<void> leave_alone() {
     const auto deadline = Clock::now() + kToStop;
     for (;;) {
@@ -258,7 +261,7 @@ class InPlace {
   }
 
   // Undoes everything in reverse order. Does not touch a thread that is still in the function or
-  // the stub, or out of reach: such a thread has its own way back.
+  // the stub, or out of reach: such a thread returns to its code by itself.
   Result<void> put_back() {
     if (is_running_) return {};
     if (std::exchange(is_under_way_, false)) {
@@ -285,8 +288,9 @@ class InPlace {
   std::vector<std::byte> extended_;
   InPlaceFrame frame_;
   InPlaceOutcome outcome_;
-  std::pair<RemoteAddr, RemoteAddr>
-      last_fault_;  // the last fault left to a handler: where, and of what
+  // The last fault that was left to a handler: the address of the instruction, and the address that
+  // it accessed.
+  std::pair<RemoteAddr, RemoteAddr> last_fault_;
   bool is_written_ = false;
   bool is_entered_ = false;
   bool is_blocked_ = false;

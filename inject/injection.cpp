@@ -13,7 +13,7 @@
 #include "inject/how_it_ended.h"
 #include "inject/way_back.h"
 
-// The steps, and what happens if we die after each:
+// The steps, and what happens if we die after each step:
 //
 //   the stub is written           nothing refers to it
 //   the registers enter it        the thread makes the call and returns by itself; signals that
@@ -76,11 +76,12 @@ class Injection {
     HA_TRY(put_back());
     return result_;
   }
-  // The process that the call made, even if the call failed afterwards; 0: none.
+  // The process that the call made, even if a later step failed; 0 if it made none.
   [[nodiscard]] pid_t born() const { return result_.born; }
 
  private:
-  // Checks that the padding is empty: another tool's bytes there may be the way back of a thread.
+  // Checks that the padding is empty. If there are bytes of another tool, a thread may need them to
+  // return to its code.
   Result<void> check_padding() const {
     std::vector<std::byte> there(image_.size());
     HA_TRY(control_.memory().read(thread_.stub, there));
@@ -135,9 +136,9 @@ class Injection {
     return {};
   }
 
-  // Takes the thread through the call and into a stop of the kind in which it was found: the kernel
-  // does that before any signal. The stop must not be requested before the call is made: clone
-  // fails while anything is pending (copy_process).
+  // Takes the thread through the call and into a stop of the kind in which it was found. The kernel
+  // makes such a stop before it delivers any signal. The stop must be requested after the call is
+  // made, because clone(2) fails while anything is pending (copy_process).
   Result<void> run_past_call() {
     for (;;) {
       HA_TRY(run_to_result());
@@ -146,7 +147,7 @@ class Injection {
       if (stop.kind != Kind::Stopped) continue;
       const RawRegisters at = HA_TRY(control_.registers(thread_.tid));
       if (!is_after_call(at)) continue;
-      // The kernel is about to repeat the call, because a stop signal came.
+      // A stop signal has interrupted the call, and the kernel is about to repeat it.
       if (call_state(at) != CallState::None) continue;
       result_.value = call_result(at);
       is_under_way_ = false;
@@ -154,7 +155,8 @@ class Injection {
     }
   }
 
-  // Lets the thread run until the call has done its work: it has made a process, or is at its exit.
+  // Lets the thread run until the call has done its work: it has made a process, or the thread is
+  // at the exit of the call.
   Result<void> run_to_result() {
     bool is_entered = false;
     while (result_.born == 0) {
@@ -171,7 +173,7 @@ class Injection {
   }
 
   // Undoes everything in reverse order. A thread that is out of reach, or in the middle of the
-  // stub, keeps its own way back: in the middle of a call, the kernel would still write the call's
+  // stub, is left to return by itself: if it is in a call, the kernel would still write the call's
   // result over the registers that we set.
   Result<void> put_back() {
     if (is_running_) return {};

@@ -27,11 +27,11 @@ namespace heapattach {
 namespace {
 
 constexpr std::size_t kMostText = 65536;
-// The bytes to search in one padding, at most. Most are shorter than a page.
+// At most this many bytes of one padding are searched. Most paddings are shorter than a page.
 constexpr std::uint64_t kMostPadding = 65536;
 constexpr std::uint64_t kStubAlignment = 64;
-// How far from a thread's stack pointer, now or when it was borrowed, a return address into a stub
-// can be on a stack: past the frames of signal handlers and of the called function.
+// A return address into a stub can be this far from the stack pointer that the thread has now or
+// had when it was borrowed: frames of signal handlers and of the called function may be in between.
 constexpr std::uint64_t kNearBytes = std::uint64_t{96} << 10;
 
 std::string text_of(const std::string& path) {
@@ -82,15 +82,15 @@ std::vector<pid_t> children_of(const Process& target) {
   if (!listing) return all;
   for (const pid_t tid : listing->tids) {
     const auto children = target.read_file(fmt::format("task/{}/children", tid));
-    if (!children) continue;  // absent from some kernel builds
+    if (!children) continue;  // some kernel builds lack this file
     const std::vector<pid_t> numbers = numbers_in(*children);
     all.insert(all.end(), numbers.begin(), numbers.end());
   }
   return all;
 }
 
-// A clone whose heapattach was killed may still sleep, or wait for a CPU. It ends by itself, and
-// can be reaped only then.
+// Waits for clones whose heapattach was killed. Such a clone may still sleep, or wait for a CPU. It
+// ends by itself, and can be reaped only then.
 void wait_for_last_copies(const Process& target, const Deadline& deadline) {
   constexpr std::chrono::seconds kForThem{4};
   const auto until = std::min(std::chrono::steady_clock::now() + kForThem, deadline.at);
@@ -103,7 +103,7 @@ void wait_for_last_copies(const Process& target, const Deadline& deadline) {
   }
 }
 
-// Whether a word in this range points into `stub`. Unreadable memory counts as no.
+// Whether a word in this range points into `stub`. Unreadable memory contains no such word.
 bool leads_into(const LeftStub& stub, Range where, const MemoryReader& memory) {
   std::vector<std::uint64_t> words(where.bytes / sizeof(std::uint64_t));
   const auto got = memory.read_some(where.start, std::as_writable_bytes(std::span(words)));
@@ -112,7 +112,7 @@ bool leads_into(const LeftStub& stub, Range where, const MemoryReader& memory) {
                      [&](std::uint64_t word) { return stub.range.contains({word}); });
 }
 
-// The part of `wanted` that is in the mapping that holds `at`.
+// The part of `wanted` that is in the mapping of `at`.
 Range within_mapping(const MemoryMap& map, RemoteAddr at, Range wanted) {
   const Mapping* mapping = map.find(at);
   if (mapping == nullptr) return {};
@@ -210,9 +210,11 @@ bool is_in_use(const LeftStub& stub,
     const Range near = within_mapping(map, stub.stack, {stub.stack - kNearBytes, 2 * kNearBytes});
     is_stack_in_sight = is_stack_in_sight || near.contains(stack);
   }
-  // A return address into the stub would be above that thread's stack pointer, but none was found.
+  // A thread is on the stack for which the stub was written. A return address into the stub would
+  // be above its stack pointer, and none was found there.
   if (is_stack_in_sight) return false;
-  // No thread is on that stack: a called function may have switched to another.
+  // No thread is on that stack. A called function may have switched to another stack, so look at
+  // what it left below.
   const Range below{stub.stack - kNearBytes, kNearBytes};
   return leads_into(stub, within_mapping(map, stub.stack, below), memory);
 }
@@ -226,7 +228,8 @@ Result<void> clear_leftovers(const Process& target,
     if (std::find(also.begin(), also.end(), number) == also.end()) also.push_back(number);
   }
   if (also.empty() && left_stubs(map, control.memory()).empty()) return {};
-  // Leaving the stub would be worse than a long stop on an overloaded machine.
+  // The limits are generous: leaving the stub would be worse than a long stop on an overloaded
+  // machine.
   const FreezeOptions options{.thread_deadline = std::chrono::seconds(5),
                               .budget = std::chrono::seconds(10),
                               .deadline = deadline,

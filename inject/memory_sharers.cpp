@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kSameMemory = 1;  // KCMP_VM
 
-// The address space in pages, from an open statm file; 0 if there is none, as in a kernel thread.
+// The size of the address space in pages, from an open statm file; 0 for a kernel thread.
 std::uint64_t pages_in(const Fd& statm) {
   std::array<char, 128> text{};
   const ssize_t got = ::pread(statm.get(), text.data(), text.size(), 0);
@@ -24,8 +24,8 @@ std::uint64_t pages_in(const Fd& statm) {
   return pages;
 }
 
-// Asks the kernel only about processes of the same size: security modules may log a question about
-// another user's process.
+// Whether the other process is of the same size. We ask the kernel only about such processes,
+// because security modules may log a question about another user's process.
 bool is_as_large(pid_t other, const Fd& own) {
   const auto statm = Fd::open(fmt::format("/proc/{}/statm", other), O_RDONLY);
   if (!statm) return false;

@@ -7,7 +7,7 @@ namespace heapattach {
 
 namespace {
 
-// "7f12-7f34 rw-p …"; nothing for a line of another kind.
+// Reads the range of a line such as "7f12-7f34 rw-p …"; empty for another kind of line.
 Range range_of(std::string_view line) {
   std::uint64_t start = 0;
   std::uint64_t end = 0;

@@ -31,21 +31,21 @@ using Clock = std::chrono::steady_clock;
 using Kind = OwnStop::Kind;
 
 // PTRACE_O_EXITKILL is right for a clone, because only we use it. Each new thread inherits these
-// options, so none outlives us. All three events of birth are needed: which one the kernel reports
-// depends on the new thread's exit signal and CLONE_VFORK, and without that event the thread would
-// not be traced.
+// options, so no thread outlives us. The options for clone, fork and vfork are all needed: the
+// event that the kernel reports depends on the new thread's exit signal and on CLONE_VFORK, and
+// without it the thread would not be traced.
 constexpr std::uintptr_t kOptions = PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD |
                                     PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
                                     PTRACE_O_TRACEEXEC | PTRACE_O_TRACESECCOMP;
 constexpr int kSystemCall = SIGTRAP | 0x80;
 constexpr std::chrono::seconds kPatience{15};
-// How long to wait for all threads to stop. A thread in uninterruptible sleep does not stop.
+// We wait this long for all threads to stop. A thread in uninterruptible sleep does not stop.
 constexpr std::chrono::seconds kStopPatience{1};
-// Rounds of waiting, up to 0.2 ms each, after which the threads are listed again.
+// The threads are listed again after this many rounds of waiting, each of up to 0.2 ms.
 constexpr int kRoundsPerListing = 250;
 constexpr BackOff kBackOff{.yields = 50, .longest_nanoseconds = 200'000};
 
-// Success if the thread has been killed, which waiting for it then reports.
+// Ignores ESRCH: the thread has been killed, and waiting for it reports that.
 Result<void> unless_killed(Result<void> done) {
   if (!done && done.error().os_errno == ESRCH) return {};
   return done;
@@ -64,8 +64,8 @@ std::optional<int> status_of(pid_t thread) {
 }
 
 // Turns the first thread's exit into exit_group, so that all threads end with it. If it ended
-// alone, it would stay a zombie, unreported, while the others ran on. seccomp(2) lets a tracer
-// change the call.
+// alone, it would stay an unreported zombie while the other threads ran on. seccomp(2) lets a
+// tracer change the call.
 void exit_all(pid_t thread) {
   auto now = OwnProcess::registers(thread);
   if (!now) return;
@@ -81,7 +81,7 @@ Result<int> wait_for(pid_t thread, Clock::time_point deadline) {
   return Error{ErrorKind::Timeout, fmt::format("the clone {} did not stop", thread)};
 }
 
-// The error is not Gone, because the target has not ended.
+// Returns an error that is not Gone, because the target has not ended.
 Error has_died(int status) {
   return {ErrorKind::Impossible,
           fmt::format("the clone {}, by another process or for lack of memory; the target keeps "
@@ -89,9 +89,9 @@ Error has_died(int status) {
                       describe_end(status))};
 }
 
-// Returns how the clone ended, if that is why a step failed. The clone's first thread was stopped
-// then. A stopped thread shows its registers to its tracer only until it is killed, even before it
-// is dead.
+// Returns how the clone ended, if a step failed for that reason, and otherwise `error`. The clone's
+// first thread was stopped. As soon as a stopped thread is killed, even before it is dead, its
+// tracer can no longer read its registers.
 Error explain_failure(Error error, pid_t clone) {
   if (OwnProcess::registers(clone)) return error;
   const auto status = wait_for(clone, Clock::now() + kPatience);
@@ -219,7 +219,8 @@ Result<OwnStop> OwnProcess::wait_for_news(Clock::time_point deadline) {
   return stopped(Kind::TimedOut, clone_.pid());
 }
 
-// The event of one of the clone's threads, if it needs a decision; otherwise the thread continues.
+// Returns the event of one of the clone's threads if it needs a decision. Otherwise lets the thread
+// continue.
 std::optional<OwnStop> OwnProcess::look_at(pid_t thread, int status) {
   if (!WIFSTOPPED(status)) {
     std::erase(threads_, thread);
@@ -278,7 +279,7 @@ std::optional<OwnStop> OwnProcess::look_at_filtered(pid_t thread) const {
   }
   if (what == kSharedFutex && keep_futex(thread, *now)) return std::nullopt;
   if (what == kTriesCall && may_call(*now)) return std::nullopt;
-  // The call is skipped, and this is its result (seccomp(2), SECCOMP_RET_TRACE).
+  // Skip the call, and set its result (seccomp(2), SECCOMP_RET_TRACE).
   RawRegisters refused = *now;
   refuse_call(refused, -EPERM);
   static_cast<void>(write_registers(thread, refused));
@@ -295,9 +296,9 @@ void OwnProcess::add_thread(pid_t thread) {
   }
 }
 
-// Finds threads whose birth was not reported because the thread that started them was killed. They
-// are traced nevertheless, and must be reaped before the kernel reports the end of the first
-// thread.
+// Finds threads whose birth was not reported because the thread that started them was killed. Such
+// a thread is traced nevertheless, and must be reaped before the kernel reports the end of the
+// first thread.
 void OwnProcess::find_threads() {
   const auto listing = clone_.list_threads();
   if (!listing) return;

@@ -20,23 +20,23 @@ struct OwnStop {
   enum class Kind : std::uint8_t {
     Signal,        // `signal` is about to be delivered
     TriesProcess,  // it tries to start a process; refused
-    TriesProgram,  // it tries to start another program
+    TriesProgram,  // it tries to replace its program (execve)
     TriesCall,     // it tries to make system call `call`; refused
-    Exited,        // with `status`
-    Killed,        // by `signal`
+    Exited,        // it has exited with `status`
+    Killed,        // `signal` has killed it
     TimedOut,      // it was still running at the deadline, and was stopped
   };
   Kind kind = Kind::Signal;
   int signal = 0;
   int status = 0;
-  bool is_fault = false;  // of a signal: one of its own instructions caused it
-  RemoteAddr fault;       // … at this address, if it was a memory access
+  bool is_fault = false;  // an instruction of the thread caused the signal
+  RemoteAddr fault;       // the address that it accessed, if it was a memory access
   int call = 0;
   pid_t thread = 0;  // the thread that stopped
 };
 
-// A running clone. It is ours, so nothing has to be restored, and it is killed with all its threads
-// when this object is destroyed or we die. Only the thread that holds the clone may use it.
+// A clone that runs for us. Nothing has to be restored in it, and it is killed with all its threads
+// when this object is destroyed or we die. Only the thread that traces the clone may use this.
 class OwnProcess {
  public:
   // `clone` is stopped after a system call instruction, and must outlive the result.
@@ -47,26 +47,27 @@ class OwnProcess {
 
   [[nodiscard]] const Process& process() const { return clone_; }
   [[nodiscard]] const MemoryReader& memory() const { return memory_; }
-  // The registers when it was taken over. Nothing below the stack pointer is in use.
+  // The clone's registers when it was taken over. Nothing below the stack pointer is in use.
   [[nodiscard]] const RawRegisters& found() const { return found_; }
   static Result<RawRegisters> registers(pid_t thread);
   Result<void> write(RemoteAddr at, std::span<const std::byte> bytes) const;
-  // The size of the area for our system calls' input, on its stack, below the data in use.
+  // The size of scratch(), an area for the input of our system calls, on the clone's stack, below
+  // the data in use.
   static constexpr std::uint64_t kScratchBytes = 4096;
   [[nodiscard]] RemoteAddr scratch() const {
     return {(stack_pointer(found_).value - kScratchBytes) & ~std::uint64_t{15}};
   }
 
-  // Makes one system call in its first thread. Returns the result, or minus an errno. If that or
-  // another step before run() fails, explain() has the error for the user, which names the clone's
-  // end if the clone was killed.
+  // Makes one system call in the clone's first thread. Returns the result, or minus an errno. If
+  // this or another step before run() fails, explain() makes the error for the user: it says how
+  // the clone ended, if the clone was killed.
   Result<std::int64_t> system_call(long number, std::span<const std::uint64_t> arguments);
   [[nodiscard]] Error explain(Error error) const;
-  // Sets the rules for the calls that its filter stops from now on.
+  // Sets the rules for the calls that the clone's filter stops from now on.
   void judge_by(CallRules rules);
-  // Sets the registers of its first thread, lets it run, and returns the next event.
+  // Sets the registers of the first thread, lets the clone run, and returns the next event.
   Result<OwnStop> run(const RawRegisters& from, std::chrono::steady_clock::time_point deadline);
-  // Continues from here, delivering `signal` if it is not 0.
+  // Continues after a stop, delivering `signal` if it is not 0.
   Result<OwnStop> go_on(pid_t thread, int signal, std::chrono::steady_clock::time_point deadline);
 
  private:

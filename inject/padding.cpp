@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::uint64_t kAlignment = 64;
 constexpr std::size_t kMostSegments = 64;
-// The kernel's own library, which it maps into each process; a write makes the page private, as in
-// any other mapping.
+// The library that the kernel maps into each process. A write makes the page private, as in any
+// other mapping.
 constexpr std::string_view kVdso = "[vdso]";
 
-// The first mapping of the module that `code` belongs to: its ELF header is there.
+// The first mapping of the module to which `code` belongs. It contains the ELF header.
 const Mapping* first_of_module(const MemoryMap& map, const Mapping& code) {
   const Mapping* first = nullptr;
   for (const Mapping& mapping : map.mappings()) {

@@ -14,11 +14,11 @@ namespace heapattach {
 
 namespace {
 
-// Newer than the headers of some systems.
+// The headers of some systems lack these calls.
 constexpr long kPidfdOpen = 434;
 constexpr long kPidfdGetfd = 438;
 
-// The arguments and results of recvmsg(2), as laid out in the clone.
+// The arguments and results of recvmsg(2), as they are laid out in the clone's memory.
 struct Letter {
   msghdr header{};
   iovec piece{};

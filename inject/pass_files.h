@@ -4,8 +4,8 @@
 
 namespace heapattach {
 
-// Passes our open files to a clone, which may not be allowed to open them itself, through a socket
-// with one end in the clone. Keeps two descriptors open in the clone until destroyed.
+// Passes our open files to a clone, which may not be allowed to open them itself. It uses a pair of
+// sockets, whose two descriptors stay open in the clone until this is destroyed.
 class FilePassage {
  public:
   // `own` must outlive the result, and must be stopped whenever the result is used.
@@ -16,7 +16,7 @@ class FilePassage {
   FilePassage(const FilePassage&) = delete;
   FilePassage& operator=(const FilePassage&) = delete;
 
-  // Returns the file's descriptor in the clone.
+  // Passes the file. Returns its descriptor in the clone.
   Result<int> pass(const Fd& file);
 
  private:
@@ -24,9 +24,9 @@ class FilePassage {
       : own_(&own), first_(first), second_(second) {}
 
   OwnProcess* own_;  // null after a move
-  int first_;        // in the clone; `ours_` is the same
+  int first_;        // a descriptor in the clone
   int second_;
-  Fd ours_;
+  Fd ours_;  // our descriptor of the socket `first_`
 };
 
 }  // namespace heapattach

@@ -10,9 +10,9 @@
 
 namespace heapattach {
 
-// The reason why cloning `process` would fail, as far as it shows while the process runs: too
-// little memory, a filter on all threads, no room for the instructions. Nothing if a clone should
-// succeed without stopping the process for longer than `longest`.
+// Returns why cloning `process` would fail, as far as that can be seen while it runs: too little
+// memory, a filter on all threads, or no room for the instructions. Returns nothing if a clone
+// should succeed without stopping the process for longer than `longest`.
 std::optional<std::string> clone_obstacle(const Process& process,
                                           const MemoryMap& map,
                                           const MemoryReader& memory,

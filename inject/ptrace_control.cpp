@@ -29,7 +29,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Marks system call stops; the other options are those of the freeze (PtraceTracer::seize).
+// PTRACE_O_TRACESYSGOOD marks stops at system calls. The other options are those of the freeze
+// (PtraceTracer::seize).
 constexpr std::uintptr_t kOptions =
     PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
 constexpr int kSystemCall = SIGTRAP | 0x80;
@@ -115,7 +116,7 @@ Result<RseqConfiguration> PtraceControl::rseq(pid_t tid) {
   RseqAnswer found;
   const long got = ptrace(kGetRseqConfiguration, tid, ptrace_word(sizeof found), &found);
   const int failure = errno;
-  // Kernels before 5.13 cannot answer, and the thread may be inside a sequence.
+  // Kernels before 5.13 cannot answer. This is an error, because the thread may be in a sequence.
   if (got < 0) return os_error("asking for its restartable sequences", failure);
   return RseqConfiguration{.area = {found.area}, .signature = found.signature};
 }
@@ -124,7 +125,7 @@ Result<CallDispatch> PtraceControl::call_dispatch(pid_t tid) {
   DispatchAnswer found;
   if (ptrace(kGetDispatch, tid, ptrace_word(sizeof found), &found) < 0) {
     const int failure = errno;
-    // EIO: an unknown request. EINVAL: a kernel built without it.
+    // EIO: the kernel does not know the request. EINVAL: it was built without the feature.
     if (failure == EIO || failure == EINVAL) return CallDispatch::Unknown;
     return os_error("asking whether its system calls are dispatched", failure);
   }
@@ -138,8 +139,8 @@ Result<std::vector<SeccompFilter>> PtraceControl::filters(pid_t tid) {
     const long instructions = ptrace(kGetFilter, tid, ptrace_word(number), room.data());
     if (instructions < 0) {
       const int failure = errno;
-      if (failure == ENOENT) return found;  // that was all of them
-      // EACCES: it takes CAP_SYS_ADMIN, and no filter of our own. EIO: the kernel cannot answer.
+      if (failure == ENOENT) return found;  // there are no more filters
+      // EACCES: we lack CAP_SYS_ADMIN, or have a filter ourselves. EIO: the kernel cannot answer.
       return Error{ErrorKind::Denied, "its seccomp filter cannot be read", failure};
     }
     found.emplace_back(room.begin(), room.begin() + instructions);
@@ -185,7 +186,8 @@ Result<SignalOrigin> PtraceControl::signal_origin(pid_t tid) {
 Result<void> PtraceControl::write(pid_t tid, RemoteAddr at, std::span<const std::byte> bytes) {
   const auto put = pwrite(mem_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at.value));
   if (put == static_cast<ssize_t>(bytes.size())) return {};
-  // Since 6.12 the kernel can be set to refuse this (proc_mem.force_override) but not the other.
+  // Since Linux 6.12, the kernel can be set to refuse writes through the file
+  // (proc_mem.force_override), but not those through ptrace.
   for (std::size_t done = 0; done < bytes.size(); done += sizeof(long)) {
     long value = 0;
     const std::size_t count = std::min(sizeof value, bytes.size() - done);
@@ -235,8 +237,8 @@ Result<RemoteStop> PtraceControl::wait(pid_t tid, Clock::time_point deadline) {
 Result<void> PtraceControl::offer_to_oom_killer(pid_t pid) {
   constexpr std::string_view kFirst = "1000";
   constexpr std::size_t kMostStatus = 65536;
-  // The directory refers to one process even if its pid is reused. Change only a process that we
-  // trace.
+  // An open directory refers to the same process even if its pid is reused. We change only a
+  // process that we trace.
   const Fd directory = HA_TRY(Fd::open(fmt::format("/proc/{}", pid), O_RDONLY | O_DIRECTORY));
   const Fd status = HA_TRY(Fd::open_at(directory, "status", O_RDONLY));
   if (parse_process_status(HA_TRY(read_all(status, kMostStatus))).tracer != gettid()) {
@@ -255,7 +257,7 @@ Result<void> PtraceControl::detach(pid_t tid) {
 
 void PtraceControl::kill(pid_t pid) noexcept {
   ::kill(pid, SIGKILL);
-  // Until its tracer knows of the death, its parent cannot.
+  // The parent can reap the process only after its tracer has.
   while (waitpid(pid, nullptr, __WALL) == -1 && errno == EINTR) {
   }
 }

@@ -7,9 +7,9 @@
 
 namespace heapattach {
 
-// The RemoteControl for real processes. It is the only code in the program that opens the target's
-// memory for writing or lets one of its threads run on our behalf. All calls must come from the
-// thread that traces the target's threads.
+// The RemoteControl of real processes. No other code in heapattach opens the target's memory for
+// writing or lets one of its threads run for us. All calls must come from the thread that traces
+// the target's threads.
 class PtraceControl final : public RemoteControl {
  public:
   // `target` must outlive this.

@@ -9,7 +9,7 @@ namespace heapattach {
 namespace {
 
 // The registers that restart the system call in which the stop interrupted the thread; nothing if
-// there was none.
+// it was in no such call.
 std::optional<RawRegisters> call_again(RemoteControl& control,
                                        const Process& process,
                                        pid_t tid,

@@ -17,35 +17,35 @@ namespace heapattach {
 // An event of a running thread. After every event except Ended, the thread is stopped.
 struct RemoteStop {
   enum class Kind : std::uint8_t {
-    SystemCall,  // at its entry or exit
-    Born,        // created the process or thread `other`, which is already traced
-    Stopped,     // by our interrupt, or by a stop signal to the whole process
-    Signal,      // `signal` is about to be delivered, and is lost unless passed on
+    SystemCall,  // it is at the entry or exit of a system call
+    Born,        // it has made the process or thread `other`, which is already traced
+    Stopped,     // our interrupt, or a stop signal to the whole process, has stopped it
+    Signal,      // `signal` is about to be delivered, and is lost unless we pass it on
     Passing,     // anything else
-    Ended,       // by `signal`, if that is known; 0: by itself, or unknown
+    Ended,       // `signal` has ended it; 0: it has ended by itself, or the signal is unknown
   };
   Kind kind = Kind::Passing;
   int signal = 0;
   pid_t other = 0;
 };
 
-// Whether a thread's system calls go to the program itself, as SIGSYS: PR_SET_SYSCALL_USER_DISPATCH
-// in prctl(2). Kernels before 6.4 cannot answer.
+// Whether the kernel hands a thread's system calls to the program, as SIGSYS
+// (PR_SET_SYSCALL_USER_DISPATCH in prctl(2)). Kernels before 6.4 cannot tell.
 enum class CallDispatch : std::uint8_t { Off, On, Unknown };
 
-// The source of the signal at which a thread has stopped: sigaction(2).
+// The source of the signal at which a thread has stopped, as in sigaction(2).
 struct SignalOrigin {
   int code = 0;        // si_code: above 0 if the kernel sent it
-  pid_t sender = 0;    // if a process sent it
-  RemoteAddr address;  // if an instruction caused it
+  pid_t sender = 0;    // the process that sent it, if any
+  RemoteAddr address;  // the faulting address, if an instruction caused it
 };
 
 // The instructions of a seccomp filter.
 using SeccompFilter = std::vector<sock_filter>;
 
-// The system calls that change something in the target. This interface lets tests check that
-// everything is restored when any one of them fails. The threads passed in must be traced by the
-// calling thread and, except in wait(), stopped.
+// The operations on a target's threads, among them all that change something in the target. Because
+// this is an interface, tests can check that everything is restored when any operation fails. The
+// calling thread must trace the threads that it passes, and they must be stopped, except in wait().
 class RemoteControl {
  public:
   RemoteControl(const RemoteControl&) = delete;
@@ -54,13 +54,13 @@ class RemoteControl {
 
   virtual Result<RawRegisters> registers(pid_t tid) = 0;
   virtual Result<void> set_registers(pid_t tid, const RawRegisters& values) = 0;
-  // The thread's signal mask. If it is in a call that changes the mask temporarily, the mask after
-  // that call.
+  // The thread's signal mask. If the thread is in a call that changes the mask temporarily, this is
+  // the mask after that call.
   virtual Result<std::uint64_t> signal_mask(pid_t tid) = 0;
   virtual Result<void> set_signal_mask(pid_t tid, std::uint64_t mask) = 0;
   virtual Result<RseqConfiguration> rseq(pid_t tid) = 0;
   virtual Result<CallDispatch> call_dispatch(pid_t tid) = 0;
-  // The seccomp filters that apply to the thread. Denied if we may not read them.
+  // The seccomp filters that apply to the thread. Returns Denied if we may not read them.
   virtual Result<std::vector<SeccompFilter>> filters(pid_t tid) = 0;
   // All registers beyond the general ones, in the format of the instruction xrstor.
   virtual Result<std::vector<std::byte>> extended_state(pid_t tid) = 0;
@@ -80,13 +80,13 @@ class RemoteControl {
   virtual Result<void> run_to_call(pid_t tid, int signal) = 0;
   virtual Result<void> run_on(pid_t tid, int signal) = 0;
   virtual Result<void> interrupt(pid_t tid) = 0;
-  // Waits until it stops; Timeout if it has not stopped by then.
+  // Waits until the thread stops. Returns Timeout if it has not stopped by the deadline.
   virtual Result<RemoteStop> wait(pid_t tid, std::chrono::steady_clock::time_point deadline) = 0;
 
   // Makes the OOM killer prefer a process that the target created.
   virtual Result<void> offer_to_oom_killer(pid_t pid) = 0;
   virtual Result<void> detach(pid_t tid) = 0;
-  // Returns once it is dead, if it is traced.
+  // Kills a process. If we trace it, returns once it is dead.
   virtual void kill(pid_t pid) noexcept = 0;
 
  protected:

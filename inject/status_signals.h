@@ -7,7 +7,7 @@
 
 namespace heapattach {
 
-// The signals in a line of /proc/<pid>/status, such as "SigCgt": a mask, 0 if it cannot be read.
+// The mask of signals in a line of /proc/<pid>/status, such as "SigCgt"; 0 if it cannot be read.
 [[nodiscard]] std::uint64_t status_signals(const Process& process, std::string_view line);
 
 [[nodiscard]] constexpr bool has_signal(std::uint64_t mask, int signal) {

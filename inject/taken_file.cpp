@@ -56,7 +56,7 @@ std::string name_of(const Fd& file) {
   return {name.data(), length < 0 ? 0 : static_cast<std::size_t>(length)};
 }
 
-// The owner of files that a thread makes: the last number of the line "Uid:".
+// The owner of files that a thread makes, which is the last number of the line "Uid:".
 Result<uid_t> file_owner(const Process& process, pid_t tid) {
   const std::string status = HA_TRY(process.read_file(fmt::format("task/{}/status", tid)));
   const std::size_t line = status.find("\nUid:");
@@ -86,7 +86,8 @@ Result<Fd> take_memory(const Process& process, MadeFile made, std::string_view n
                      status.st_size == 0 && status.st_blocks == 0 && status.st_uid == owner &&
                      name_of(found) == fmt::format("/memfd:{} (deleted)", name);
   if (!is_it) return replaced(made.number, "memory");
-  // A process that shares the table may hold a lease on it. Without O_NONBLOCK, we would wait.
+  // A process that shares the descriptor table may hold a lease on the file. Without O_NONBLOCK, we
+  // would wait.
   return Fd::open(own_link(found), flags | O_NONBLOCK);
 }
 
@@ -115,7 +116,7 @@ Result<void> fix_size(const Fd& memory, std::uint64_t bytes) {
   if (fcntl(memory.get(), F_ADD_SEALS, kSeals) != 0) {
     return errno == EPERM ? changed : os_error("F_ADD_SEALS", errno);
   }
-  // Check again: another process could change the size until the memory was sealed.
+  // Check the size again: another process could change it until the memory was sealed.
   const int after = fcntl(memory.get(), F_GET_SEALS);
   const struct stat status = HA_TRY(status_of(memory));
   const bool is_fixed =

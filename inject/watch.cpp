@@ -24,9 +24,9 @@ constexpr long kProcessMrelease = 448;
 constexpr long kProcessMrelease = SYS_process_mrelease;
 #endif
 
-// The watch matters most on a busy machine, so it gets real-time priority if we may set that:
-// niceness counts only among the processes of our own session. It works for a few microseconds at a
-// time.
+// Gives the thread real-time priority, if we may. The watch matters most on a busy machine, and
+// niceness counts only among the processes of our own session. The thread works for a few
+// microseconds at a time.
 void be_urgent() noexcept {
   sched_param priority{};
   priority.sched_priority = sched_get_priority_min(SCHED_FIFO);
@@ -39,7 +39,7 @@ void be_urgent() noexcept {
 void kill_and_release(pid_t pid) noexcept {
   const long opened = syscall(SYS_pidfd_open, pid, 0);
   const Fd pidfd(opened < 0 ? -1 : static_cast<int>(opened));
-  // If we cannot take its memory (before kernel 5.15), it should at least die quickly.
+  // If we cannot free its memory (before Linux 5.15), the process should at least die quickly.
   setpriority(PRIO_PROCESS, static_cast<id_t>(pid), kMostUrgent);
   ::kill(pid, SIGKILL);
   if (opened >= 0) syscall(kProcessMrelease, pidfd.get(), 0);

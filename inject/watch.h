@@ -12,32 +12,32 @@
 
 namespace heapattach {
 
-// Kills one of our processes and frees its memory from here, so that it need not wait for a
-// processor to die on. It must still be reaped.
+// Kills one of our processes and frees its memory from this thread, so that the memory is free even
+// before the process gets a processor to die on. The process must still be reaped.
 void kill_and_release(pid_t pid) noexcept;
 
 // Checks every millisecond, on a separate thread, whether there is still room for a clone, and
-// gives the clone up before there is none. The OOM killer comes too late: while the process that it
-// has chosen is dying, its next check sees neither that process nor the freed memory, and may
-// choose the target.
+// gives the clone up before there is no more. We cannot rely on the OOM killer: while the process
+// that it has chosen is dying, its next check sees neither that process nor the freed memory, and
+// may choose the target.
 class CloneWatch {
  public:
   // Returns why memory has run short; nothing while there is enough.
   using Shortage = std::function<std::optional<std::string>()>;
 
-  // Start it before there is a clone, so that no time is lost afterwards. `shortage` is called
-  // repeatedly, and `give_up` with the clone at most once, on the watching thread.
+  // Starts the thread. Call this before there is a clone, so that no time is lost afterwards. The
+  // thread calls `shortage` repeatedly, and `give_up` with the clone at most once.
   static Result<std::unique_ptr<CloneWatch>> start(Shortage shortage,
                                                    std::function<void(pid_t)> give_up);
-  // Neither function is called after this.
+  // Stops the thread. Neither function is called after this.
   ~CloneWatch() = default;
   CloneWatch(const CloneWatch&) = delete;
   CloneWatch& operator=(const CloneWatch&) = delete;
 
-  // Starts watching this clone.
+  // Lets the thread watch this clone from now on.
   void look_after(pid_t clone) { clone_ = clone; }
 
-  // The result of shortage() when the clone was given up, if it was.
+  // If the clone was given up, what shortage() returned then.
   [[nodiscard]] std::optional<std::string> given_up() const;
 
  private:

@@ -65,11 +65,10 @@ RawRegisters way_back(const RawRegisters& at_stop, const std::optional<RawRegist
   return back;
 }
 
-// On aarch64, the decision about the interrupted call is lost with the stop in which the thread was
-// found: it is made here, as if there were no signal. So a signal that comes during the freeze, and
-// whose handler should end the call with EINTR, does not end a call that the kernel restarts
-// otherwise. But a wait for the rest of its time ends: rt_sigreturn makes the kernel forget that
-// rest.
+// On aarch64, the kernel forgets what it would have decided about the interrupted call. So we
+// decide here, as if there were no signal. If a signal comes during the freeze whose handler should
+// end the call with EINTR, a call that the kernel restarts otherwise does not end. But a wait for
+// the rest of its time ends, because rt_sigreturn makes the kernel forget the rest.
 RawRegisters after_borrowing(const RawRegisters& found) {
   return kKernelKeepsCall ? found : way_back(found, std::nullopt);
 }

@@ -8,7 +8,7 @@ RawRegisters entering_function(const RawRegisters& found,
                                RemoteAddr function,
                                std::uint64_t stack,
                                std::span<const std::uint64_t, kArgumentRegisters> arguments) {
-  // The ABI wants the direction flag clear; a function must not depend on the others.
+  // The ABI wants the direction flag clear; a function must not depend on the other flags.
   constexpr std::uint64_t kFlags = 0x202;
   RawRegisters in = found;
   in.rip = function.value;
@@ -18,7 +18,8 @@ RawRegisters entering_function(const RawRegisters& found,
   const std::array slots{&in.rdi, &in.rsi, &in.rdx, &in.rcx, &in.r8, &in.r9};
   for (std::size_t i = 0; i < slots.size(); ++i) *slots[i] = arguments[i];
   in.eflags = kFlags;
-  in.orig_rax = static_cast<std::uint64_t>(-1);  // in no call, so the kernel restarts nothing
+  in.orig_rax =
+      static_cast<std::uint64_t>(-1);  // in no system call, so the kernel restarts nothing
   return in;
 }
 

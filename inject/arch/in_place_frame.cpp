@@ -9,8 +9,8 @@ namespace heapattach {
 
 namespace {
 
-constexpr std::uint64_t kExtendedAlignment = 64;             // xrstor faults otherwise
-constexpr std::size_t kBlockWords = kArgumentRegisters + 2;  // and errno's address and value
+constexpr std::uint64_t kExtendedAlignment = 64;             // xrstor faults without it
+constexpr std::size_t kBlockWords = kArgumentRegisters + 2;  // + 2: errno's address and value
 constexpr std::uint64_t kRoom = std::uint64_t{64} << 10;
 
 }  // namespace
@@ -28,7 +28,7 @@ Result<InPlaceFrame> make_in_place_frame(const RawRegisters& found,
   const CallFrame call = HA_TRY(make_call_frame(below, function.function, function.arguments));
 
   InPlaceFrame frame;
-  // On processors where the return address belongs on the stack, the stub pushes it.
+  // The return address is left out: where it belongs on the stack, the stub pushes it.
   frame.at = call.stack_after();
   frame.bytes.resize(end - frame.at.value);
   const auto put = [&](std::uint64_t address, const void* bytes, std::size_t count) {
@@ -50,7 +50,7 @@ Result<InPlaceFrame> make_in_place_frame(const RawRegisters& found,
 bool has_room(const MemoryMap& map, const RawRegisters& found, const InPlaceFrame& frame) {
   const Mapping* mapping = map.find(stack_pointer(found));
   if (mapping == nullptr || !mapping->writable || !mapping->range.contains(frame.at)) return false;
-  // The first thread's stack grows by itself.
+  // The kernel extends the first thread's stack when it is used.
   return mapping->path == "[stack]" || frame.at - mapping->range.start >= kRoom;
 }
 

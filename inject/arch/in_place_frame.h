@@ -12,7 +12,7 @@
 namespace heapattach {
 
 // The stack frame with which a live thread enters a C function through the stub (stub.h). All of it
-// is below the thread's red zone, in unused memory:
+// is below the thread's red zone, in unused memory. From the highest address down:
 //
 //   the red zone, and room for the flags
 //   the general registers, for a collector that scans the stack while the function runs: without
@@ -24,7 +24,7 @@ struct InPlaceFrame {
   RawRegisters registers{};
   RemoteAddr at;                 // where to write `bytes`
   std::vector<std::byte> bytes;  // up to the red zone
-  RemoteAddr saved_errno;        // two words: its address, 0 until it is known, and its value
+  RemoteAddr saved_errno;        // two words: errno's address, 0 until it is known, and its value
 };
 
 // The function of the target to call.
@@ -34,17 +34,19 @@ struct InPlaceFunction {
   std::span<const CallArgument> arguments;
 };
 
-// `stub` is the address of the stub, `extended` what RemoteControl::extended_state() has read.
+// Makes the frame. `stub` is the address of the stub, and `extended` the result of
+// RemoteControl::extended_state().
 Result<InPlaceFrame> make_in_place_frame(const RawRegisters& found,
                                          RemoteAddr stub,
                                          const InPlaceFunction& function,
                                          std::span<const std::byte> extended);
 
-// The words in the registers for arguments.
+// Returns the words in the registers for arguments.
 [[nodiscard]] std::array<std::uint64_t, kArgumentRegisters> arguments_in(
     const RawRegisters& registers);
 
-// Fills the registers from which the stub calls the function. `saved` has the vector registers.
+// Sets the registers from which the stub calls the function. `saved` is the address of the saved
+// vector registers.
 void give_to_stub(RawRegisters& registers,
                   const InPlaceFunction& function,
                   RemoteAddr saved,

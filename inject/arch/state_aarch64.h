@@ -7,7 +7,7 @@
 namespace heapattach {
 
 inline constexpr std::uint64_t kConditionFlags = std::uint64_t{0xf} << 28U;
-inline constexpr std::uint64_t kBranchType = std::uint64_t{3}
-                                             << 10U;  // of an indirect jump just made
+// The type of the indirect jump that the thread has just made.
+inline constexpr std::uint64_t kBranchType = std::uint64_t{3} << 10U;
 
 }  // namespace heapattach

@@ -12,21 +12,22 @@
 
 namespace heapattach {
 
-// The name of a clone in ps until it ends; at most 15 letters (prctl(2), PR_SET_NAME).
+// The name of a clone in ps; at most 15 letters (prctl(2), PR_SET_NAME).
 inline constexpr char kCloneName[] = "heapattach-copy";
 
 // The few instructions that a borrowed thread runs for us: one system call, and then a return to
 // its own code. They complete even without a tracer. If we die at any moment, the thread makes the
 // call, restores its signal mask, loads every register, and jumps to where it was.
 //
-// The code and its data are together in memory that is executable and not writable; nothing is
-// stored there while it runs.
+// The code and its data are together in memory that is executable and not writable. The stub stores
+// nothing there.
 struct Stub {
-  // Its size in bytes, code and data.
+  // The size of a stub in bytes, with its data.
   static std::size_t size_bytes();
 
-  // The bytes of the stub at `at`, from which can_return() holds. The thread returns to `way_back`
-  // with the signal mask `mask`. A clone sleeps for `clone_seconds` before it exits by itself.
+  // Returns the bytes of a stub at `at`, for which can_return() must hold. The thread returns to
+  // `way_back` with the signal mask `mask`. A clone sleeps for `clone_seconds` before it exits by
+  // itself.
   static std::vector<std::byte> image(RemoteAddr at,
                                       const RawRegisters& way_back,
                                       std::uint64_t mask,
@@ -35,11 +36,11 @@ struct Stub {
   // The offset of `name`, a zero-terminated text that a call may need.
   static std::size_t name_at();
 
-  // Its entry points, as offsets: for an ordinary call, and for one that makes a second process.
+  // The offsets of the stub's entries: for an ordinary call, and for a call that makes a process.
   static std::size_t call_entry();
   static std::size_t clone_entry();
 
-  // The size of a stub with extra code in front that first calls a function of the target. That
+  // The size of the extra code in front of a stub that first calls a function of the target. Such a
   // stub is entered at its beginning. Its system call is a getpid, at call_entry() counted from the
   // end of the extra code.
   static std::size_t function_bytes();
@@ -53,33 +54,33 @@ struct Stub {
 #endif
   // Whether a stub at `at`, of either kind, can bring a thread back to `goal`.
   static bool can_return(RemoteAddr at, RemoteAddr goal);
-  // The offset in that stub to which the function returns.
+  // The offset in a stub with the extra code to which the function returns.
   static std::size_t function_return();
-  // The result of the function, from the registers at the system call after it.
+  // Returns the result of the function, from the registers at the system call after it.
   static std::uint64_t function_result(const RawRegisters& at);
 
   // A stub that was left in memory, with or without the extra code in front.
   struct Left {
     std::size_t bytes = 0;
-    RemoteAddr stack;  // of the thread that it was written for
+    RemoteAddr stack;  // the stack pointer of the thread for which it was written
   };
-  // None if `bytes` do not start with a stub.
+  // Returns nothing if `bytes` do not start with a stub.
   static std::optional<Left> recognize(std::span<const std::byte> bytes);
 };
 
-// The thread must have this much stack mapped below its stack pointer. On x86-64, it is for the
-// ABI's red zone and for the flags, which can be restored only through the stack.
+// The thread must have this much stack mapped below its stack pointer. On x86-64, the stub needs it
+// for the ABI's red zone and for the flags, which can be restored only through the stack.
 #ifdef __x86_64__
 inline constexpr std::uint64_t kStackBytes = 128 + 64;
 #else
 inline constexpr std::uint64_t kStackBytes = 16;
 #endif
 
-// The address after an instruction with which a clone can make other calls. The clone sleeps in the
-// stub, and was found with these registers.
+// Returns the address after an instruction with which a clone can make other system calls. The
+// clone sleeps in the stub with the registers `found`.
 Result<RemoteAddr> place_for_calls(const RawRegisters& found, const MemoryReader& memory);
 
-// The registers that a thread needs to enter the stub and make system call `number`.
+// Returns the registers with which a thread enters the stub and makes system call `number`.
 RawRegisters entering(const RawRegisters& found,
                       RemoteAddr entry,
                       long number,

@@ -9,7 +9,7 @@
 #include "inject/arch/stub.h"
 #include "inject/arch/stub_code.h"
 
-// The rules and reasons are those of stub_x86_64.cpp. In addition:
+// The rules and reasons of stub_x86_64.cpp apply here, too. In addition:
 //
 // - No instruction loads pc from memory, and a jump through a register would leave that register
 //   changed. So the way back ends in a direct jump, which reaches 128 MiB: a thread is borrowed
@@ -154,8 +154,8 @@ heapattach_stub_end:
   .popsection
 )");
 
-// Hidden instead of local: the compiler may take the address from a table, for which the linker
-// needs a symbol.
+// The symbol is hidden instead of local: the compiler may take the address from a table, for which
+// the linker needs a symbol.
 #pragma GCC visibility push(hidden)
 extern "C" const std::byte heapattach_stub_jump[];
 #pragma GCC visibility pop
@@ -211,8 +211,8 @@ std::uint64_t Stub::function_result(const RawRegisters& at) {
   return at.general.regs[20];
 }
 
-// It must not be the instruction of the sleep: a thread that continues there would make
-// restart_syscall.
+// Looks for an instruction after that of the sleep: a thread that continues at the sleep's would
+// make restart_syscall.
 Result<RemoteAddr> place_for_calls(const RawRegisters& found, const MemoryReader& memory) {
   std::array<std::byte, 8 * kInstructionBytes> code{};
   const RemoteAddr from = instruction_pointer(found) + kInstructionBytes;

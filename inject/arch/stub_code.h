@@ -8,10 +8,10 @@
 
 #include "attach/arch/registers.h"
 
-// The stub as the assembler has made it, and the changes to its copies that depend on the
+// The bytes of the stub that the assembler has made, and the operations on them that depend on the
 // processor.
 
-// Hidden, as the assembler declares them, so that they are addressed directly.
+// These symbols are hidden, as the assembler declares them, so that they are addressed directly.
 #pragma GCC visibility push(hidden)
 extern "C" {
 extern const std::byte heapattach_function_begin[];
@@ -26,7 +26,7 @@ extern const std::byte heapattach_stub_end[];
 
 namespace heapattach {
 
-// The last words that the code loads, after those of words_to_load().
+// The last words that the code loads, after the words of words_to_load().
 struct StubWords {
   std::uint64_t stack = 0;
   std::uint64_t goal = 0;
@@ -38,10 +38,10 @@ struct StubWords {
 // The flags and the general registers with which a thread goes back, in the order of the code.
 [[nodiscard]] std::vector<std::uint64_t> words_to_load(const RawRegisters& way_back);
 
-// Makes the last jump of a stub that will be at `at` a jump to `goal`.
+// Sets the goal of the last jump of a stub that will be at `at`.
 void aim(std::span<std::byte> stub, RemoteAddr at, RemoteAddr goal);
 
-// Whether the bytes, as many as the code has, are the code, wherever its last jump goes.
+// Whether these bytes are the code of a stub, whatever the goal of its last jump is.
 [[nodiscard]] bool is_stub_code(std::span<const std::byte> bytes);
 
 }  // namespace heapattach
