@@ -1,23 +1,24 @@
-// The code that the tracer puts into its target: what the entries of the collector jump to. It is
-// linked on its own at address 0, refers to nothing outside but the control pages after it, and
-// runs anywhere. It calls no library, uses no thread-local variable and no vector register, and
-// waits for nothing.
+// The recorder: the code that the tracer puts into its target, to which the traced functions jump.
+// It is linked on its own at address 0, refers to nothing outside except the control pages after
+// it, and runs at any address. It calls no library, uses no thread-local variable and no vector
+// register, and waits for nothing.
 //
-// An entry's first instructions are replaced with a jump to its hook; they are in the hook's
-// trampoline, which ends in a jump to the rest of the function. The hooks are in arch/entered_*.h.
+// The first instructions of a traced function are replaced with a jump to its hook. They move to
+// the hook's trampoline, which ends in a jump to the rest of the function. The hooks are in
+// arch/entered_*.h.
 //
-// It makes no system call: at any moment, a thread may put itself or all threads under a seccomp
-// filter that kills the process for most calls. Therefore:
+// The recorder makes no system call: at any moment, a thread may put itself or all threads under a
+// seccomp filter that kills the process for most calls. Therefore:
 //
 // - The time is that of the kernel's last tick, which the kernel writes into each process
 //   (CLOCK_MONOTONIC_COARSE). The processor's counter cannot be used: strict mode forbids that.
-// - A thread's number is read from where its C library keeps it, in the thread's own memory.
+// - A thread's number is read from the thread's own memory, where its C library keeps it.
 // - Stacks are copied with instructions, so only as far as they are certainly mapped
 //   (end_of_stack).
 //
-// Rejected: copying the stack with a system call (process_vm_readv of ourselves), with hooks in
-// prctl() and seccomp() to stop that in time. Programs can install filters without the C library,
-// and for all threads at once, some of which may be making that call at the moment.
+// We rejected copying the stack with a system call (process_vm_readv of the process itself), with
+// hooks in prctl() and seccomp() to stop that in time. Programs can install filters without the C
+// library, and for all threads at once, while some of these are making that call.
 #include <stddef.h>
 
 #include "arch/layout.h"
@@ -56,7 +57,8 @@ static const uint64_t kMostStack = (uint64_t)1 << 30;
 
 typedef int (*Clock)(int, uint64_t*);
 
-// The vdso makes no system call either: it reads the coarse clock from memory.
+// Returns the time in nanoseconds. The vdso makes no system call: it reads the coarse clock from
+// memory.
 static uint64_t now(void) {
   enum { kMonotonicCoarse = 6 };
   uint64_t time[2] = {0, 0};
@@ -67,8 +69,9 @@ static uint64_t now(void) {
   return time[0] * 1000000000 + time[1];
 }
 
-// The bytes up to the next sample: exponential with the mean `interval`, from a table of 256
-// quantiles. Beyond the last one it is drawn again, because it has no memory.
+// Draws the number of bytes up to the next sample. Its distribution is exponential with the mean
+// `interval`, from a table of 256 quantiles. Beyond the last quantile, the rest is drawn again,
+// which is right because the distribution has no memory.
 static int64_t draw(BlobControl* c, uint64_t* random) {
   uint64_t sum = 0;
   for (;;) {
@@ -90,9 +93,10 @@ static int64_t draw(BlobControl* c, uint64_t* random) {
   return bytes < 1 ? 1 : (int64_t)bytes;
 }
 
-// Whether a leading hook has already seen this allocation because its entry has jumped to this one,
-// with a sample (whose entry is called from here) or without. An entry to which no other jumps is
-// not compared: a later call may have the same return address at the same place.
+// Whether a leading hook has already seen this allocation, because its entry has jumped to this
+// one. If that hook takes a sample, it calls its entry from this code; if not, the return address
+// and its place are compared. Not for an entry to which no other entry jumps: a later call may have
+// the same return address at the same place.
 static int is_led_here(BlobControl* c, const uint64_t* frame, uint32_t hook) {
   const uint64_t caller = frame[kReturn];
   if (caller - blob_head.base < blob_head.code_bytes) return 1;
@@ -103,9 +107,9 @@ static int is_led_here(BlobControl* c, const uint64_t* frame, uint32_t hook) {
   return 1;
 }
 
-// Whether a sample is due, after the thread's counter fell below 0, or its slot was not its own: it
-// is new, or shares the slot with another one. This adds no bias, again because the gaps have no
-// memory.
+// Whether a sample is due. Called when the thread's count has fallen below 0, or when the slot was
+// not the thread's: it is a new thread, or another thread has the same slot. A new draw then adds
+// no bias, again because the distribution has no memory.
 CALLED int blob_is_due(uint64_t size, const uint64_t* frame, uint32_t hook) {
   BlobControl* const c = &blob_control;
   const uint64_t thread = thread_pointer();
@@ -125,7 +129,7 @@ CALLED int blob_is_due(uint64_t size, const uint64_t* frame, uint32_t hook) {
   return is_due && !is_led_here(c, frame, hook);
 }
 
-// Turns everything off if the reader has not responded for a while.
+// Turns the recorder off if the reader has not responded for a while.
 static void check_reader(BlobControl* c, RingHead* ring, uint64_t time) {
   const uint64_t beat = __atomic_load_n(&ring->beat, __ATOMIC_RELAXED);
   if (beat != c->seen_beat || c->seen_at == 0) {
@@ -137,7 +141,7 @@ static void check_reader(BlobControl* c, RingHead* ring, uint64_t time) {
   }
 }
 
-// Room for a record, or null.
+// Reserves room for a record in the ring. Returns null if there is none.
 static RingRecord* reserve(RingHead* ring, uint64_t bytes, uint64_t* at) {
   uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
   do {
@@ -152,7 +156,7 @@ static RingRecord* reserve(RingHead* ring, uint64_t bytes, uint64_t* at) {
   return record;
 }
 
-// The thread's number, as its C library keeps it; 0 if it cannot be read safely. The offset was
+// The thread's number, which its C library keeps; 0 if it cannot be read safely. The offset was
 // learned from other threads, and this thread's memory may have another layout.
 static uint32_t thread_number(const BlobControl* c) {
   const uint64_t thread = thread_pointer();
@@ -161,8 +165,8 @@ static uint32_t thread_number(const BlobControl* c) {
   return *(const volatile uint32_t*)(thread + at);
 }
 
-// Whether all memory from `from` to `end` was one mapping at the last look from outside. If that is
-// unknown, this asks for a look.
+// Whether all memory from `from` to `end` was one mapping when the tracer last looked. If that is
+// unknown, asks the tracer to look.
 static int is_span(BlobControl* c, uint64_t from, uint64_t end) {
   const uint64_t place = span_of(end);
   // The end is 0 while the span changes. Acquire loads are not reordered on any processor.
@@ -171,7 +175,7 @@ static int is_span(BlobControl* c, uint64_t from, uint64_t end) {
   const uint64_t begin = __atomic_load_n(&span->begin, __ATOMIC_ACQUIRE);
   const int is_known = known == end && __atomic_load_n(&span->end, __ATOMIC_RELAXED) == end;
   if (is_known && from >= begin) return 1;
-  // The first thread's stack grows.
+  // The first thread's stack grows, so it may begin lower now.
   const int may_have_grown = end == blob_head.main_stack && begin - from < kMostStack;
   if (!is_known || may_have_grown) {
     __atomic_store_n(&c->asked[place & (kAsked - 1)], end, __ATOMIC_RELAXED);
@@ -199,22 +203,25 @@ static uint64_t recorded_end(const BlobControl* c) {
   return 0;
 }
 
-// The address up to which the stack at `from` can be read. The page of the return address always
-// can, because the call has just written there. More is read only if both of these are true:
+// The address up to which the stack at `from` can be read. The page of the return address can
+// always be read, because the call has just written there. More is read only if both of these are
+// true:
 //
-// 1. This thread's stack ends at that address, by the program's own data at this moment: the start
-//    of the first thread's stack, another thread's thread pointer, which is above its stack, or,
-//    for fibers, the end that the collector is told at each switch and would itself read up to.
-// 2. All memory from `from` to that address was one mapping when we last looked from outside, and,
-//    below a thread pointer, is that thread's stack.
+// 1. The program's own data says at this moment that this thread's stack ends at that address. For
+//    the first thread, that is the start of its stack; for another thread, its thread pointer,
+//    which is above its stack; for a fiber, the end that the program tells the collector at each
+//    switch, and up to which the collector itself would read.
+// 2. All memory from `from` to that address was one mapping when the tracer last looked, and, below
+// a
+//    thread pointer, is that thread's stack.
 //
-// The first alone could be the end of another stack, with a hole in between, if `from` is on the
-// stack of a coroutine that the collector does not know, or on a signal handler's own stack. The
-// second alone could be outdated: stacks are unmapped, and others mapped in their place. But a
-// stack on which a thread runs stays mapped up to its end. So only the nearest end counts: `from`
-// is on another stack than those further up, and what lies in between may be unmapped at any
-// moment. For the same reason, the first thread's thread pointer is not used: it is not above its
-// stack.
+// The first condition alone could give the end of another stack, with a hole in between, if `from`
+// is on the stack of a coroutine that the collector does not know, or on a signal handler's own
+// stack. The second condition alone could be outdated: stacks are unmapped, and others mapped in
+// their place. But a stack on which a thread runs stays mapped up to its end. So only the nearest
+// end counts: stacks that end further up are not the stack of `from`, and the memory in between may
+// be unmapped at any moment. For the same reason, the first thread's thread pointer is not used: it
+// is not above its stack.
 static uint64_t end_of_stack(BlobControl* c, uint64_t from) {
   const uint64_t thread = thread_pointer();
   uint64_t ends[3] = {recorded_end(c), thread, 0};
@@ -231,8 +238,8 @@ static uint64_t end_of_stack(BlobControl* c, uint64_t from) {
   return ((from - 8) | (kPage - 1)) + 1;
 }
 
-// How many bytes to copy from `from` upwards: whole words, and nothing past the stack's end. A
-// short stack then also takes less room in the ring and less work in the reader.
+// The number of bytes to copy from `from` upwards: whole words, and nothing past the stack's end.
+// So a short stack takes less room in the ring and less work in the reader.
 static uint64_t stack_bytes(BlobControl* c, uint64_t from, uint64_t most) {
   const uint64_t bytes = end_of_stack(c, from) - from;
   return (bytes < most ? bytes : most) & ~(uint64_t)7;
@@ -242,8 +249,8 @@ static uint64_t bucket_of(uint64_t address) {
   return (address * 0x9E3779B97F4A7C15u) >> 51 & (kBuckets - 1);
 }
 
-// Remembers a sampled object, hidden from the collector. The entry comes before the bit: between
-// the two, the object is on this thread's stack.
+// Remembers a sampled object, hidden from the collector. The entry is set before the bit; between
+// the two steps, the object lives because it is on this thread's stack.
 static int track(BlobControl* c, uint64_t address) {
   const uint64_t bucket = bucket_of(address);
   uint64_t* const ways = &c->live[bucket * kWays];
@@ -258,8 +265,8 @@ static int track(BlobControl* c, uint64_t address) {
   return 0;
 }
 
-// Room for the record of an object's end, which commit() completes; null, counted, if there is
-// none. Its place in the ring is that of this moment.
+// Begins the record of an object's end, which gets its place in the ring now; commit_end()
+// completes it. Returns null if there is no room, and counts that.
 static RingRecord* begin_end(uint64_t address) {
   RingHead* const ring = (RingHead*)blob_head.ring;
   uint64_t at = 0;
@@ -294,8 +301,8 @@ static uint64_t* first_held(BlobControl* c, uint64_t address) {
   return &c->held[(address / kGranule * 0x9E3779B97F4A7C15u) >> 47 & (kHeld - 1)];
 }
 
-// Remembers a sampled allocation of malloc. The entry may still be there if the memory was given
-// back unseen.
+// Remembers a sampled allocation of malloc. If the memory was given back unseen, it may still have
+// an entry.
 static int hold(BlobControl* c, uint64_t address) {
   uint64_t* const places = first_held(c, address);
   for (int i = 0; i < kHeldTries; ++i) {
@@ -343,20 +350,21 @@ CALLED void blob_release(uint64_t address) {
 enum { kWithoutRecord = 1 };
 
 // Called by realloc() before the old memory can be used again. The record of its end is begun now,
-// so that it comes before that of whoever gets the memory next. Null if it is not a sample.
+// so that it comes before the record of the next allocation there. Returns null if the memory is
+// not a sample.
 CALLED RingRecord* blob_begin_end(uint64_t address) {
   if (!is_sample(&blob_control, address)) return 0;
   RingRecord* const record = begin_end(address);
   return record == 0 ? (RingRecord*)kWithoutRecord : record;
 }
 
-// The address that an allocating function has returned, or stored; 0 if it failed.
+// The address that an allocating function has returned or stored; 0 if it failed.
 static uint64_t result_of(const uint64_t* frame, uint32_t hook) {
   if (hook != kStoringHook) return frame[kResult];
   return (uint32_t)frame[kResult] == 0 ? *(const volatile uint64_t*)frame[kFirst] : 0;
 }
 
-// Whether the call is of the allocator itself: malloc's functions call each other.
+// Whether the allocator itself has made the call: malloc's functions call each other.
 static int is_inner(uint64_t caller, uint32_t hook) {
   const uint32_t begin = hook >= kMallocHook ? kMallocHook : hook;
   const uint32_t end = hook >= kMallocHook ? kAllocationHooks : hook + 1;
@@ -398,22 +406,22 @@ CALLED void blob_sample(const uint64_t* frame, uint64_t size, uint32_t hook) {
   keep_registers(record, frame);
   record->stack_bytes = (uint32_t)wanted;
   copy_words(record + 1, stack, wanted);
-  // Without sampling, free() and realloc() record the end of every allocation.
+  // If every allocation is recorded, free() and realloc() record the end of each without an entry.
   record->is_tracked = (uint16_t)(hook >= kMallocHook && c->interval == 1);
   const int is_followed = hook >= kMallocHook ? c->interval != 1 : blob_head.event_variable != 0;
   if (is_followed) {
     record->is_tracked = (uint16_t)(hook >= kMallocHook ? hold(c, result) : track(c, result));
     if (!record->is_tracked) __atomic_fetch_add(&ring->untracked, 1, __ATOMIC_RELAXED);
   }
-  if (c->interval == 0) return;  // a signal handler has forked meanwhile, and this is the child
+  if (c->interval == 0) return;  // a signal handler has forked, and this is the child
   __atomic_store_n(&record->commit, at | 1, __ATOMIC_RELEASE);
 }
 
-// Called after a realloc() that may have ended a sample, whose record was begun, or begun one.
+// Called after a realloc() that may have ended a sample, whose record was begun, or may begin one.
 CALLED void blob_resized(const uint64_t* frame, uint64_t size, RingRecord* ended, uint32_t is_due) {
   BlobControl* const c = &blob_control;
   const int has_failed = frame[kResult] == 0 && size != 0;
-  if (c->interval == 0) return;  // the child of a fork in a signal handler
+  if (c->interval == 0) return;  // a signal handler has forked, and this is the child
   if (ended != 0 && has_failed && c->interval != 1) hold(c, frame[kFirst]);
   if (ended != 0 && ended != (RingRecord*)kWithoutRecord) {
     commit_end(c, ended, has_failed ? kRecordNothing : kRecordFreed, now());
@@ -440,9 +448,9 @@ typedef int (*IsMarked)(const void*);
 typedef void* (*ObjectBase)(void*);
 typedef void (*Handler)(int);
 
-// Drops the sampled objects that the collection has not marked. The world is stopped; other threads
-// may be anywhere in this code, so it waits for none of them. An object whose block is gone would
-// have no header, so if a collection was missed, all are forgotten.
+// Drops the sampled objects that the collection has not marked. All other threads are stopped and
+// may be anywhere in this code, so this waits for none of them. If a collection was missed, all
+// objects are forgotten: one whose block is gone has no header, which the collector would need.
 static void drop_dead(BlobControl* c) {
   const uint64_t collection = *(const volatile uint32_t*)blob_head.collections;
   const int is_next =
