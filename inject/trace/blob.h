@@ -10,11 +10,11 @@
 
 namespace heapattach::trace {
 
-// The machine code of the blob, as built; its BlobHead is not filled in.
+// The machine code of the blob as it was built, with a BlobHead that is not filled in.
 [[nodiscard]] std::span<const std::byte> blob_code();
 [[nodiscard]] BlobHead blob_head();
 
-// How long nothing may read the ring before the blob turns itself off.
+// The blob turns itself off if nothing has read the ring for so long.
 inline constexpr std::chrono::seconds kReaderPatience{20};
 
 // The contents of the control pages of a new blob, which is off.

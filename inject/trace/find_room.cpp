@@ -9,11 +9,12 @@ namespace heapattach::trace {
 
 namespace {
 
-// The kernel keeps lower addresses free (vm.mmap_min_addr).
+// The kernel maps nothing below vm.mmap_min_addr, which is lower than this by default.
 constexpr std::uint64_t kLowest = 0x20000;
 constexpr std::uint64_t kGuard = std::uint64_t{64} << 10;
 
-// The room at the upper end of a gap, within `allowed`, and not next to the memory around the gap.
+// Returns the room at the upper end of a gap, within `allowed`, and away from the memory around the
+// gap.
 std::optional<std::uint64_t> room_below(std::uint64_t gap_begin,
                                         std::uint64_t gap_end,
                                         std::uint64_t bytes,

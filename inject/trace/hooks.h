@@ -14,8 +14,8 @@ namespace heapattach::trace {
 struct Entry {
   std::string name;
   RemoteAddr at;
-  std::vector<std::byte> code;  // all of it, as in its file
-  bool size_is_second = false;  // otherwise the size is its first argument
+  std::vector<std::byte> code;  // the whole function, as in its file
+  bool size_is_second = false;  // the size is the second argument, not the first
   bool leads_on = false;        // may end in a jump to another entry; at most kLeadingHooks
   bool is_led = false;          // another entry may end in a jump to this one
   Range inner = {};             // calls from this code do not count; malloc's entries share theirs
@@ -41,9 +41,9 @@ struct MallocEntry {
 struct ThreadRecordForm {
   std::size_t id = 0;  // the thread pointer
   std::size_t flags = 0;
-  std::uint64_t known_flags = 0;  // others are never set
-  std::size_t part = 0;       // the address of the part with the end; 0: the record has it itself
-  std::size_t stack_end = 0;  // of the thread's present stack
+  std::uint64_t known_flags = 0;  // other flags are never set
+  std::size_t part = 0;       // the address of the part with the end; 0: the record itself has it
+  std::size_t stack_end = 0;  // the end of the thread's present stack
 };
 
 // The functions and variables to use in the target. An address of 0 means unknown.
@@ -59,7 +59,7 @@ struct Hooks {
 
   RemoteAddr stack_bottom;                       // GC_stackbottom
   std::vector<ThreadRecordForm> thread_records;  // the forms to try
-  RemoteAddr clock;                              // clock_gettime() of the vdso
+  RemoteAddr clock;                              // the vdso's clock_gettime()
 
   [[nodiscard]] bool follows_ends() const {
     return event_variable.value != 0 && is_marked.value != 0 && object_base.value != 0 &&

@@ -38,7 +38,7 @@ Result<std::uint64_t> InTarget::call(std::string_view doing,
     return static_cast<std::uint64_t>(result.value);
   }
   Error error = os_error(doing, static_cast<int>(-result.value));
-  error.kind = ErrorKind::Impossible;  // it is the target that was refused something
+  error.kind = ErrorKind::Impossible;  // the kernel has refused the target, not us
   return error;
 }
 

@@ -12,14 +12,14 @@ namespace heapattach::trace {
 // Makes system calls on a stopped thread of the frozen target, one after the other.
 class InTarget {
  public:
-  // Chooses a thread and room for the instructions. Denied or Impossible if there is none.
+  // Chooses a thread, and room for the instructions. Returns Denied or Impossible if there is none.
   static Result<InTarget> borrow(RemoteControl& control,
                                  const Process& target,
                                  const MemoryMap& map,
                                  const FrozenView& view);
 
-  // Returns the result of the call, or its errno as an error that starts with `doing`. A text
-  // argument is at text().
+  // Makes the call. Returns its result, or its errno as an error that starts with `doing`. If an
+  // argument is a text, pass text() for it.
   Result<std::uint64_t> call(std::string_view doing,
                              long number,
                              std::initializer_list<std::uint64_t> arguments,

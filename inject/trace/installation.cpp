@@ -28,7 +28,7 @@
 #include "inject/trace/stack_words.h"
 
 // The changes are planned while the target runs (plan.h). Then all threads are stopped several
-// times, each time as short as possible. The steps, and what happens if we die after each:
+// times, each time as short as possible. The steps, and what happens if we die after each step:
 //
 //   shared memory is made         a descriptor stays open (closed on exec). The target runs while
 //                                 we fix its size, give it pages, and write the code into it: the
@@ -52,19 +52,19 @@
 //   it is turned on               it records until the ring is full, drops after that, and turns
 //                                 itself off when it sees no reader for twenty seconds
 //
-// Leaving is in reverse order: off, the entries, the handler, in one stop. A handler that was 0
-// becomes an instruction of the collector that returns at once: 0 would not be safe (plan.cpp). The
-// code is unmapped when no thread will return to it; a thread in it meanwhile continues as if it
-// were on. Everything that has to be undone is found from the maps and the blob's head, so that the
-// next run can undo it, too.
+// The removal goes in reverse order: in one stop, the recorder is turned off, and the entries and
+// the handler are put back. A handler that was 0 becomes an instruction of the collector that
+// returns at once: 0 would not be safe (plan.cpp). The code is unmapped when no thread will return
+// to it; a thread that is in it meanwhile continues as if the recorder were on. Everything that has
+// to be undone is found from the maps and the blob's head, so that the next run can undo it, too.
 //
-// On aarch64, instructions are fetched through caches of their own, which do not see what is
-// written. Each write of code that we make is one that the kernel makes for us, and it keeps these
-// rules:
+// On aarch64, instructions are fetched through separate caches, which do not see what is written.
+// The kernel makes each write of code for us, and takes care of these caches:
 //
-// - What is written through /proc/PID/mem into a mapping that may be executed goes through
-//   copy_to_user_page(), which for aarch64 calls flush_ptrace_access(): it cleans the data cache
-//   and invalidates the instruction caches of all processors for those bytes.
+// - A write through /proc/PID/mem into an executable mapping goes through copy_to_user_page(),
+// which
+//   on aarch64 calls flush_ptrace_access(): it cleans the data cache and invalidates the
+//   instruction caches of all processors for those bytes.
 // - The recorder's own code is written before it is mapped. The kernel notes for each page of the
 //   file that its data cache was written to (flush_dcache_page, in the file's write), and cleans
 //   and invalidates (__sync_icache_dcache) before it first enters the page into a table as
@@ -72,14 +72,15 @@
 // - A processor may have fetched instructions ahead. All threads are stopped in the kernel
 //   meanwhile, and the return from there to the program (eret) discards them.
 //
-// The jump is one aligned word there. No thread sees it half-written, but nothing depends on that.
+// On aarch64, the jump is one aligned word. No thread sees it half-written, but nothing depends on
+// that.
 //
-// The target notices two things while it is traced. A sampled allocation takes 112 more bytes of
-// stack, and 176 on aarch64. And an exception from a finalizer, or from the program's function for
-// running out of memory, cannot pass the frame of a sampled allocation, which has no tables. That
-// is one allocation in thousands, and the caller refuses targets that have set such a function. A
-// program may install a seccomp filter while it is traced, because the recorder makes no system
-// call; but a thread that makes our calls must not be under one.
+// A traced target can notice two things. A sampled allocation takes 112 more bytes of stack, and
+// 176 on aarch64. And an exception from a finalizer, or from the program's function for running out
+// of memory, cannot pass the frame of a sampled allocation, because it has no unwind tables. Only
+// one allocation in thousands is sampled, and the caller refuses targets that have set such a
+// function. A program may install a seccomp filter while it is traced, because the recorder makes
+// no system call; but a thread that makes our calls must not be under a filter.
 
 namespace heapattach::trace {
 
@@ -90,16 +91,17 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kTries = 40;
 constexpr auto kBetweenTries = 5ms;
-// A child of vfork shares the memory only until it executes a program.
+// We wait this long for a process that shares the memory: a child of vfork shares it only until it
+// executes a program.
 constexpr auto kSharedPatience = 2s;
 constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, since Linux 5.14
-// The bytes that get their pages in one stop.
+// The number of bytes that get their pages in one stop.
 constexpr std::uint64_t kPopulatedAtOnce = std::uint64_t{8} << 20;
 
 // Checks that there is enough memory, before anything is made. The ring's pages count as ours,
 // because we allocate them.
 Result<void> check_memory(const Process& target, const InstallOptions& options) {
-  constexpr std::uint64_t kEntryBytes = 8;  // of the page tables
+  constexpr std::uint64_t kEntryBytes = 8;  // the size of an entry of the page tables
   const std::uint64_t mapped = blob_bytes() + kRingHeadBytes + 2 * options.ring_bytes;
   const RecorderNeed need{.target_bytes = blob_bytes() + mapped / page_bytes() * kEntryBytes,
                           .own_bytes = kRingHeadBytes + options.ring_bytes};
@@ -166,8 +168,8 @@ class Installer {
     return {};
   }
 
-  // Mappings are found in the maps. We know only the number of the descriptor, and check first that
-  // it is still ours.
+  // Takes out what is in the target. The mappings are found in the maps. Of the descriptor we know
+  // only the number, so we check first that it is still ours.
   void undo() {
     if (number_ < 0) return;
     const std::array files{number_};
@@ -201,7 +203,7 @@ class Installer {
     return {};
   }
 
-  // Another run may have begun since repair().
+  // Checks that no other run has begun since repair().
   [[nodiscard]] Result<void> check_untraced() const {
     if (!find_mapped(map_, control_.memory()).is_any()) return {};
     return is_traced();
@@ -211,7 +213,7 @@ class Installer {
         .advise("again when that trace has ended");
   }
 
-  // Checks that no other run has removed our code, as one that took it for a killed run's would.
+  // Checks that no other run has removed our code because it took it for a killed run's.
   [[nodiscard]] Result<void> check_still_mapped() const {
     const Mapping* const mapping = map_.find(plan_.code().start);
     struct stat ours {};
@@ -232,7 +234,7 @@ class Installer {
         "the program, or another run of heapattach, has closed the recorder's descriptor");
   }
 
-  // The room that was chosen while the target ran may be taken now.
+  // Plans and maps again if the room that was chosen while the target ran is taken now.
   Result<void> plan_and_map() {
     for (int i = 0;; ++i) {
       plan_ = HA_TRY(Plan::make(target_, control_.memory(), wanted_, options_.ring_bytes));
@@ -297,7 +299,7 @@ class Installer {
   Result<void> populate_some(const FrozenView& view) {
     InTarget target = HA_TRY(InTarget::borrow(control_, target_, map_, view));
     const std::uint64_t bytes = std::min(kPopulatedAtOnce, plan_.ring().end() - next_);
-    // On a kernel without this call, the ring's first lap is slower.
+    // If the kernel lacks this call, the first lap in the ring is slower.
     is_old_kernel_ = !target.call("madvise(MADV_POPULATE_WRITE) in the target", SYS_madvise,
                                   {next_.value, bytes, kPopulateWrite});
     return {};
@@ -322,8 +324,8 @@ class Installer {
       return impossible(fmt::format(
           "the code of {} is not that of its file: something else has changed it", jump.name));
     }
-    // A thread within the bytes could be moved, but not one that will return there from a signal
-    // handler. So we wait for both.
+    // We could move a thread that is within the bytes, but not a thread that will return there from
+    // a signal handler. So we wait for both to leave.
     const auto is_within = [this](RemoteAddr at) {
       return std::ranges::any_of(plan_.jumps, [at](const PlannedJump& jump) {
         return at > jump.at && at < jump.at + jump.original.size();
@@ -336,7 +338,7 @@ class Installer {
     return impossible("a thread is at, or will return to, the first instructions of an entry");
   }
 
-  // The memory from the first of the entries to the last.
+  // The memory from the first entry to the last.
   [[nodiscard]] Range spanned() const {
     const auto [first, last] = std::ranges::minmax_element(
         plan_.jumps, {}, [](const PlannedJump& jump) { return jump.at; });
@@ -347,7 +349,7 @@ class Installer {
     if (view.threads.empty()) return Error{ErrorKind::Gone, "all its threads have exited"};
     HA_TRY(check_bytes(view));
     HA_TRY(check_still_mapped());
-    // The target may have made such a process since our last look.
+    // The target may have made a process that shares its memory since our last look.
     if (const auto other = sharers_.find()) {
       is_in_the_way_ = true;
       return is_shared(*other);
@@ -389,9 +391,9 @@ class Installer {
   MemoryMap map_;
   Plan plan_;
   std::optional<Fd> file_;  // the shared memory
-  int number_ = -1;         // of the target's descriptor of it
-  RemoteAddr next_;         // the part of the ring from here on has no pages yet
-  bool is_mapped_ = false;  // our code, or a part of it
+  int number_ = -1;         // the number of the target's descriptor of it
+  RemoteAddr next_;         // the ring has no pages from here on
+  bool is_mapped_ = false;  // our code, or a part of it, is mapped
   bool is_in_the_way_ = false;
   bool is_old_kernel_ = false;
 };

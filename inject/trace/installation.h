@@ -17,22 +17,24 @@ namespace heapattach::trace {
 
 struct InstallOptions {
   std::uint64_t every = std::uint64_t{512} << 10;       // mean bytes between two samples; 1: all
-  std::uint64_t stack_bytes = std::uint64_t{16} << 10;  // most that are copied for one
+  std::uint64_t stack_bytes = std::uint64_t{16} << 10;  // the limit for one sample's stack
   std::uint64_t ring_bytes = std::uint64_t{16} << 20;   // a power of two
   std::chrono::milliseconds max_pause{2000};
-  // All stops of the installation together; the removal's may come on top.
+  // The limit for all stops of the installation together. Those of the removal are not counted.
   std::optional<std::chrono::milliseconds> most_stopped{};
-  Deadline deadline{};  // of the whole run; a removal waits for at most half of what is left
-  // Called if the installation fails, and what it has already put in cannot be taken out.
+  Deadline deadline{};  // for the whole run; a removal waits for at most half of what is left
+  // Called if the installation fails, and what it has put into the target cannot be taken out.
   std::function<void(const Error& why)> on_not_undone = {};
 };
 
-// The blob in a process, tracing. Its end removes it, whatever happens; leave() says how that went.
+// A trace of a process, with the blob in it. The destructor removes the blob; leave() does so, too,
+// and returns how that went.
 class Installation {
  public:
   // Stops the process for as long as it takes, and starts the trace. `target` and `control` must
-  // outlive the result. If it fails, nothing is left, or `on_not_undone` is called. Traced if
-  // another run traces it; Impossible with the reason if it cannot be done without risk.
+  // outlive the result. If that fails, nothing is left in the target, or `on_not_undone` is called.
+  // Returns Traced if another run traces the process, and Impossible with the reason if a trace
+  // would be a risk.
   static Result<std::unique_ptr<Installation>> make(const Process& target,
                                                     RemoteControl& control,
                                                     const Hooks& hooks,
@@ -46,13 +48,14 @@ class Installation {
   [[nodiscard]] const std::vector<std::string>& entries() const { return entries_; }
   // The longest stop so far.
   [[nodiscard]] std::chrono::nanoseconds pause() const { return pause_; }
-  // All stops so far together.
+  // The sum of all stops so far.
   [[nodiscard]] std::chrono::nanoseconds stopped() const { return stopped_; }
-  // The word in which the tracer notes the number of the last collection that it saw.
+  // The word in the target for the number of the last collection that the tracer saw.
   [[nodiscard]] RemoteAddr last_collection() const;
   // False if the process has ended or runs another program now.
   [[nodiscard]] bool is_there() const;
-  // False if the ends of objects are not seen: the program may have set a handler of its own.
+  // False if the deaths of objects are not seen, perhaps because the program has set a handler of
+  // its own.
   [[nodiscard]] bool sees_collections() const;
 
   // Answers the blob's questions about stacks. Call it from time to time.
@@ -60,14 +63,15 @@ class Installation {
     if (stacks_) stacks_->look();
   }
 
-  // From now on, takes no new samples of malloc, except for one in each thread, without its stack,
-  // and does not turn itself off for so long, although nothing reads the ring.
+  // Makes the blob follow only the ends of objects from now on. It takes no new samples of malloc,
+  // except for one in each thread, without its stack. For `patience`, it does not turn itself off
+  // although nothing reads the ring.
   Result<void> follow_ends_only(std::chrono::nanoseconds patience);
 
   // Replaces the deadline in the options.
   void set_deadline(const Deadline& deadline) { deadline_ = deadline; }
 
-  // Removes it. What is still in the ring can be read afterwards.
+  // Removes the blob. What is still in the ring can be read afterwards.
   Result<Removed> leave();
 
  private:

@@ -38,7 +38,7 @@ Result<void> map_code(InTarget& target, const Plan& plan, int descriptor) {
   return {};
 }
 
-// Maps the ring, with its records a second time over the second half of the first mapping.
+// Maps the ring, and then its records a second time over the second half of that mapping.
 Result<void> map_ring(InTarget& target, const Plan& plan, int descriptor) {
   const Range ring = plan.ring();
   const std::uint64_t records = plan.head.ring_bytes;

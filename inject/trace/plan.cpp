@@ -24,8 +24,8 @@ namespace {
 
 constexpr const char* kAdvice = "--count and --watch, which do not change the code of the process";
 
-// An instruction of the collector that only returns, and that the trace does not change; 0 if there
-// is none.
+// The address of an instruction of the collector that only returns, and that the trace does not
+// change; 0 if there is none.
 RemoteAddr return_instruction(const Hooks& hooks) {
   constexpr std::size_t kUnchanged = 64;
   for (const Entry& entry : hooks.allocations) {
@@ -34,7 +34,7 @@ RemoteAddr return_instruction(const Hooks& hooks) {
   return {};
 }
 
-// The hooks for the functions of malloc of one form.
+// The hooks for malloc's functions of one form.
 struct FormHooks {
   MallocForm form;
   std::size_t first;
@@ -60,10 +60,10 @@ class Planner {
     plan_.head.ring_bytes = ring_bytes;
     plan_.head.tool = static_cast<std::uint64_t>(getpid());
     plan_.head.tool_start = start_of(plan_.head.tool);
-    // Above the kernel's address are the first function's return address, and the words of its
-    // arguments.
+    // Above the address that the kernel reports are the first function's return address and the
+    // words of its arguments.
     constexpr std::uint64_t kAboveFirst = 64;
-    constexpr int kStartStack = 28;  // where the kernel began the stack of the first thread
+    constexpr int kStartStack = 28;  // the field with the start of the first thread's stack
     const auto main_stack = stat_field(HA_TRY(target_.read_file("stat")), kStartStack);
     if (main_stack && *main_stack != 0) plan_.head.main_stack = *main_stack + kAboveFirst;
     plan_.head.clock = hooks_.clock.value;
@@ -91,7 +91,7 @@ class Planner {
           fmt::format("there is no room within {} of the code that allocates", kReachName));
     }
     plan_.head.base = room->value;
-    // The ring must not take that very room.
+    // The ring must not take the room that the code takes.
     std::vector<Mapping> mappings = map.mappings();
     Mapping ours;
     ours.range = plan_.code();
@@ -114,8 +114,8 @@ class Planner {
     head.program_handler = plan_.handler;
     if (plan_.handler != 0) return {};
     // The collector tests the variable once and calls through it twice, so it must not become 0
-    // again while a thread may be in between, which nobody can rule out. From now on it has the
-    // address of an instruction that only returns.
+    // again while a thread may be in between, which nobody can rule out. So the program's handler
+    // becomes an instruction that only returns.
     head.program_handler = return_instruction(hooks_).value;
     if (head.program_handler == 0) head.event_variable = 0;
     return {};
@@ -125,8 +125,8 @@ class Planner {
     const Disassembler disassembler = HA_TRY(Disassembler::open(kOwnProcessor));
     std::size_t next = 0;
     std::size_t leading = kLeadingHook + kLeadingHooks;
-    // Entries to which another entry jumps come first: a leading hook cannot know that it was
-    // reached by a jump.
+    // An entry to which another entry jumps gets an ordinary hook first: a leading hook cannot know
+    // that it was reached by a jump.
     std::vector<const Entry*> entries;
     for (const Entry& entry : hooks_.allocations) entries.push_back(&entry);
     std::stable_partition(entries.begin(), entries.end(),

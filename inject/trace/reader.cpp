@@ -54,8 +54,8 @@ class Maps {
 
   [[nodiscard]] bool is_over() const { return left_ == 0 || Clock::now() >= until_; }
 
-  // Reads as far as the limits allow. The last line may be incomplete. The kernel writes a few
-  // pages at a time.
+  // Reads as far as the limits allow, a few pages at a time as the kernel writes them. The last
+  // line may be incomplete.
   Result<std::string> read(pid_t pid) {
     const Fd file = HA_TRY(Fd::open(fmt::format("/proc/{}/maps", pid), O_RDONLY));
     std::string text;
@@ -81,8 +81,8 @@ class Maps {
   Clock::time_point until_;
 };
 
-// Whether a process has mapped the ring but not the recorder's code: a forked child of the target
-// has both. Empty if we may not read its maps.
+// Whether a process has mapped the ring but not the recorder's code. (A forked child of the target
+// has both.) Returns nothing if we may not read its maps.
 std::optional<bool> is_reader(pid_t pid, FileId ring, Maps& maps) {
   const auto text = maps.read(pid);
   if (!text) return text.error().kind == ErrorKind::Denied ? std::nullopt : std::optional(false);
@@ -123,7 +123,7 @@ pid_t reader_of(const Process& target,
   if (remains.head && start_of(remains.head->tool) != 0 &&
       start_of(remains.head->tool) == remains.head->tool_start) {
     const auto tool = static_cast<pid_t>(remains.head->tool);
-    // We may see no more than the name of another user's process.
+    // Of another user's process, we may see only the name.
     if (is_reader(tool, *ring, maps).value_or(is_named_as_we(remains.head->tool))) return tool;
   }
   std::error_code none;

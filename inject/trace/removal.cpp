@@ -31,17 +31,19 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// How long to wait for threads to leave the blob.
+// We wait this long for threads to leave the blob.
 constexpr auto kLeavePatience = 5s;
 constexpr auto kLeastPatience = 200ms;
-// The time between tries grows: on a busy machine, a thread needs a turn to leave the code.
+// The time between tries grows: on a busy machine, a thread waits for its turn on a processor
+// before it can leave the code.
 constexpr auto kFirstWait = 3ms;
 constexpr auto kLongestWait = 48ms;
-// The code is unmapped this long after the entries have been put back, if no thread is in it by
-// then. A program that switches between contexts in a signal handler may have interrupted one in
-// our code. Nothing shows that while it waits to go on, but it leaves the code as soon as it does.
+// The code is unmapped this long after the entries have been put back, if no thread is in it then.
+// A program that switches between contexts in a signal handler may have interrupted a context in
+// our code. Nothing shows that while the context waits, but it leaves the code soon after it
+// continues.
 constexpr auto kGrace = 100ms;
-// How long a run takes at most from making its file to mapping it, unless the machine is very busy.
+// A run maps its file at most this long after it has made it, unless the machine is very busy.
 constexpr auto kBeginning = 500ms;
 
 std::optional<BlobHead> head_at(RemoteAddr at, const MemoryReader& memory) {
@@ -94,7 +96,7 @@ class Removal {
         sharers_(sharers),
         put_back_at_(put_back_at) {}
 
-  // None if it must wait; why_waits() says for what.
+  // Returns nothing if the removal must wait; why_waits() says for what.
   Result<std::optional<Removed>> run() {
     map_ = HA_TRY(target_.maps());
     const Remains remains = find_what();
@@ -111,7 +113,7 @@ class Removal {
     if (!is_unused) return std::optional<Removed>();
     const auto unmapped = unmap(remains);
     if (unmapped) return std::optional(Removed{});
-    // All threads may be under a seccomp filter by now, which would kill them for our call.
+    // All threads may be under a seccomp filter by now that would kill them for our call.
     if (!is_refused(unmapped.error())) return unmapped.error();
     return std::optional(Removed{false, unmapped.error().message(), {}, {}});
   }
@@ -124,15 +126,15 @@ class Removal {
     Remains remains = find_mapped(map_, control_.memory());
     const bool is_other = what_.code && remains.code.start.value != *what_.code;
     if (is_other || what_.code == 0) remains = {};
-    // The program may have closed them and opened others meanwhile.
+    // The program may have closed our files and opened others under their numbers.
     for (const int file : what_.files) {
       if (is_ours(target_, file)) remains.files.push_back(file);
     }
     return remains;
   }
 
-  // Turns the recorder off and puts the entries back. Whether nothing can run its code any more; if
-  // not, it stays for good if there is a reason (why_stays_).
+  // Turns the recorder off and puts the entries back. Returns true if nothing can run its code any
+  // more. If the result is false and why_stays_ has a reason, the code stays for good.
   Result<bool> leave(const BlobHead& head) {
     HA_TRY(turn_off(head));
     const auto other = HA_TRY(is_reachable(head)) ? sharers_.find() : std::nullopt;
@@ -205,8 +207,8 @@ class Removal {
   }
 
   // Whether a thread may still reach the recorder's code. Most of that code counts the threads in
-  // it; in the rest, a thread is found only by its instruction pointer. A return address on a stack
-  // that follows a call is ignored: a thread that will return to it is counted.
+  // it; in the rest, a thread is found only by its instruction pointer. A return address that
+  // follows a call in our code is ignored, because a thread that will return to it is counted.
   Result<bool> is_in_use(const BlobHead& head) const {
     const MemoryReader& memory = control_.memory();
     const RemoteAddr base{head.base};
@@ -233,7 +235,7 @@ class Removal {
       static_cast<void>(HA_TRY(
           target.call("close in the target", SYS_close, {static_cast<std::uint64_t>(file)})));
     }
-    // The code last: the rest is found through it.
+    // Unmap the code last, because a later run finds the rest through it.
     HA_TRY(take(remains.ring));
     return take(remains.code);
   }
@@ -250,14 +252,15 @@ class Removal {
   std::string why_waits_ = "a thread may still return to it";
 };
 
-// Waiting for a thread to leave the code must not use up the time of the whole run.
+// Returns when to stop waiting for threads to leave the code. The wait must not use up the time of
+// the whole run.
 Clock::time_point end_of_patience(const Deadline& deadline) {
   const auto now = Clock::now();
   const auto left = (deadline.at - now) / 2;
   return now + std::clamp<Clock::duration>(left, kLeastPatience, kLeavePatience);
 }
 
-// The search for the reader of another run must not use up the time of the whole run, either.
+// Returns limits for the search for a reader, which must not use up the time of the whole run.
 ReaderSearch short_search(const Deadline& deadline) {
   constexpr int kShare = 4;
   constexpr std::chrono::milliseconds kLeast{50};
@@ -306,10 +309,12 @@ class Tries {
   Tries(const Process& target, RemoteControl& control, const RemovalOf& what)
       : target_(target), control_(control), what_(what), sharers_(target) {}
 
-  // Returns nothing if it must be tried again. After `until`, returns a result in any case.
+  // Tries once. Returns nothing if another try is needed. After `until`, returns a result in any
+  // case.
   Result<std::optional<Removed>> once(const FreezeOptions& options, Clock::time_point until) {
     std::optional<Removed> removed;
-    static_cast<void>(sharers_.find());  // takes longer the first time
+    // The first search takes longest, so it comes before the stop.
+    static_cast<void>(sharers_.find());
     const auto frozen = while_frozen(target_, options, [&](const FrozenView& view) -> Result<void> {
       Removal removal(target_, control_, view, what_, sharers_, put_back_at_);
       removed = HA_TRY(removal.run());
@@ -332,7 +337,8 @@ class Tries {
     return removed;
   }
 
-  // Not before threads that were about to run the code have left it.
+  // The time of the next try, which is not before threads that were about to run the code have left
+  // it.
   [[nodiscard]] Clock::time_point next(std::chrono::nanoseconds wait) const {
     const auto at = Clock::now() + wait;
     return put_back_at_ ? std::max(at, *put_back_at_ + kGrace) : at;
@@ -371,7 +377,7 @@ Result<Removed> repair(const Process& target, RemoteControl& control, const Dead
   Remains remains = find_remains(target, map, control.memory());
   if (!remains.is_any()) return Removed{};
   if (!remains.head && remains.ring.bytes == 0) {
-    // Another run may have begun, and will map its file in a moment.
+    // The files may be of another run that has just begun, and will map its file in a moment.
     std::this_thread::sleep_for(kBeginning);
     map = HA_TRY(target.maps());
     remains = find_remains(target, map, control.memory());

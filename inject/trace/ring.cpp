@@ -95,7 +95,7 @@ void Ring::pop() {
   std::uint32_t bytes = 0;
   std::memcpy(&bytes, at + offsetof(RingRecord, bytes), sizeof bytes);
   if (bytes > bytes_ || bytes < kShortRecordBytes) bytes = kShortRecordBytes;
-  // The next lap must find no commit of this one.
+  // In the next lap, the reader must not find a commit of this one.
   std::memset(at, 0, bytes);
   tail_ += bytes;
   atomic(head().tail).store(tail_, std::memory_order_release);

@@ -22,13 +22,13 @@ class Ring {
     std::uint64_t missed_collections = 0;
     bool has_given_up = false;
   };
-  // A record, with the stack above its caller's stack pointer.
+  // A record, with the copied stack above the caller's stack pointer.
   struct Entry {
     RingRecord record{};
     std::span<const std::byte> stack;
   };
 
-  // `file` has the head at `offset`, and then `bytes` of records, a power of two.
+  // Maps the ring. `file` has the head at `offset`, and then `bytes` of records, a power of two.
   static Result<Ring> map(const Fd& file, std::uint64_t offset, std::uint64_t bytes);
   ~Ring();
   Ring(Ring&& other) noexcept;
@@ -36,12 +36,13 @@ class Ring {
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  // The oldest record, valid until pop(); none if there is none or it is not complete yet.
-  // Malformed if it makes no sense; the records after it cannot be found then.
+  // Returns the oldest record, valid until pop(); nothing if there is no record or it is not
+  // complete yet. Returns Malformed if it makes no sense; the records after it cannot be found
+  // then.
   [[nodiscard]] Result<std::optional<Entry>> front() const;
   void pop();
-  // Positions, which only grow: the end of the records that have been started, and the end of those
-  // that we have read.
+  // These positions only grow. written() is the end of the records that have been started, taken()
+  // the end of those that we have read.
   [[nodiscard]] std::uint64_t written() const;
   [[nodiscard]] std::uint64_t taken() const { return tail_; }
   // Whether a record has been started but is not complete.

@@ -22,8 +22,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t kMostThreads = 16;
 constexpr std::uint64_t kLeastStack = 2048;
 constexpr std::uint64_t kMostStack = std::uint64_t{1} << 40;
-// Limits of the distance between a stack's end and the thread pointer. In glibc, the thread's
-// structure lies between them; in musl, the thread's variables do.
+// Limits of the distance between a stack's end and the thread pointer. Between them is the thread's
+// structure in glibc, and the thread's variables in musl.
 constexpr std::uint64_t kMostAbove = 8192;
 constexpr std::uint64_t kMostBelow = std::uint64_t{1} << 20;
 constexpr auto kBetweenChecks = 250ms;
@@ -38,7 +38,7 @@ std::uint32_t number_at(const NumberedThread& thread, std::uint64_t offset) {
   return number;
 }
 
-// Whether the mapping can hold a stack.
+// Whether the mapping can contain a stack.
 bool is_usable(const Mapping& mapping) {
   return mapping.readable && mapping.writable && mapping.is_private;
 }
@@ -55,7 +55,7 @@ std::uint64_t offset_of_number(std::span<const NumberedThread> threads) {
   for (const std::uint64_t offset : kUsualOffsets) {
     if (fits(offset)) return offset;
   }
-  // A match in a single thread may be chance.
+  // A match in a single thread may be a coincidence.
   if (threads.size() < 2) return 0;
   for (std::uint64_t offset = 8; offset < kThreadBytes; offset += sizeof(std::uint32_t)) {
     if (fits(offset)) return offset;
@@ -67,7 +67,7 @@ using StackForm = std::optional<Range>(std::uint64_t pointer,
                                        std::uint64_t address,
                                        std::uint64_t bytes);
 
-// glibc's stack includes the thread's structure at its end.
+// Returns the stack if it fits glibc, whose stacks have the thread's structure at their end.
 std::optional<Range> stack_of_glibc(std::uint64_t pointer,
                                     std::uint64_t begin,
                                     std::uint64_t bytes) {
@@ -81,7 +81,7 @@ std::optional<Range> stack_of_musl(std::uint64_t pointer, std::uint64_t end, std
   return Range{RemoteAddr{end - bytes}, bytes};
 }
 
-// The first two words that describe a stack.
+// Finds the first two words that describe a stack.
 std::optional<Range> find_stack(std::span<const std::byte> memory,
                                 std::uint64_t pointer,
                                 StackForm& fits) {
@@ -124,7 +124,7 @@ RemoteAddr StackEnds::at(std::size_t offset) const {
   return RemoteAddr{head_.base} + (kBlobCodeBytes + offset);
 }
 
-// A failure does no harm: the blob then works without these words.
+// Writes words to the blob's control pages. A failure does no harm: the blob works without them.
 void StackEnds::write(std::size_t offset, std::span<const std::uint64_t> words) {
   static_cast<void>(control_.write(target_.pid(), at(offset), std::as_bytes(words)));
 }
@@ -144,7 +144,7 @@ Result<void> StackEnds::learn(const FrozenView& view, const MemoryMap& map) {
       continue;
     }
     tell(map, pointer);
-    // Elsewhere, the collector has another number for a thread than its thread pointer.
+    // On other processors, the collector does not know a thread by its thread pointer.
     if (kPointsToItself) new_threads_.insert(pointer);
   }
   return {};
@@ -157,7 +157,7 @@ Result<void> StackEnds::learn_numbers(const FrozenView& view) {
     const pid_t number = number_in_target(target_, thread.tid);
     NumberedThread one{.number = static_cast<std::uint32_t>(number),
                        .memory = thread_memory(thread.registers->thread_pointer)};
-    // Skips threads without a C library's thread structure.
+    // Skip threads without a C library's thread structure.
     const bool has_one = kPointsToItself ? number_at(one, 0) != 0 : !one.memory.empty();
     if (has_one) threads.push_back(std::move(one));
   }
@@ -177,7 +177,8 @@ std::vector<std::byte> StackEnds::thread_memory(RemoteAddr pointer) const {
     return memory;
   }
   if (got && *got == memory.size()) return memory;
-  // The structure is smaller, and may be at the beginning of its mapping.
+  // The structure is smaller than what was read, and may be at the beginning of its mapping. So
+  // read only the page.
   const RemoteAddr page{pointer.value & ~(kLeastPageBytes - 1)};
   if (page <= begin) return {};
   const std::span<std::byte> nearest = std::span(memory).subspan(page - begin);
@@ -187,7 +188,7 @@ std::vector<std::byte> StackEnds::thread_memory(RemoteAddr pointer) const {
   return memory;
 }
 
-// Whether a stack may end there because it is a thread pointer.
+// Whether `end` may be a thread pointer, where a thread's stack ends.
 bool StackEnds::may_be_thread(std::uint64_t end) const {
   if (kPointsToItself) {
     const auto self = control_.memory().read_as<std::uint64_t>(RemoteAddr{end});
@@ -213,7 +214,8 @@ std::uint64_t StackEnds::begin_below(const MemoryMap& map, std::uint64_t end) {
   return end <= below->second ? std::max(begin, below->first) : begin;
 }
 
-// The blob may read at any moment, so the span's end is 0 while the span changes.
+// Tells the blob a span. The blob may read it at any moment, so the span's end is 0 while it
+// changes.
 void StackEnds::tell(const MemoryMap& map, std::uint64_t end) {
   const std::uint64_t begin = begin_below(map, end);
   BlobSpan& known = told_[span_of(end)];
@@ -274,7 +276,7 @@ void StackEnds::find_records(const MemoryMap& map) {
   new_threads_.clear();
 }
 
-// Writes `record_end_at` last: the blob uses the other offsets only if it is not 0.
+// Writes `record_end_at` last: the blob uses the other offsets only if this is not 0.
 void StackEnds::tell_form(const ThreadTable& table) {
   const std::uint64_t words[] = {table.id_at, table.part_at, table.end_at};
   write(offsetof(BlobControl, record_id_at), std::span(words).first(1));

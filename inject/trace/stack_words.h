@@ -8,9 +8,9 @@
 
 namespace heapattach::trace {
 
-// Whether any stopped thread is at an instruction that satisfies `is_in_question`, or could return
-// to one. True if a thread's stack cannot be read. Checks every word on the stacks, so a word that
-// only looks like such an address counts too.
+// Whether any stopped thread is at an address for which `is_in_question` is true, or could return
+// to one. Returns true if a thread's stack cannot be read. Checks every word on the stacks, so a
+// word that only looks like such an address counts, too.
 bool is_any_thread_at(const FrozenView& view,
                       const MemoryMap& map,
                       const MemoryReader& memory,

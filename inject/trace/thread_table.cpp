@@ -15,12 +15,12 @@ constexpr std::uint64_t kMostData = std::uint64_t{4} << 20;
 constexpr std::size_t kLists = 256;
 constexpr int kMostInList = 64;
 constexpr std::size_t kRecordWords = 16;
-// Limits one search: the data comes from the target, and any word of it may begin a long list.
-// Nothing reads the ring meanwhile.
+// The limit of one search. The data comes from the target, where any word may begin a long list,
+// and nothing reads the ring during the search.
 constexpr int kMostReads = 100'000;
 
-// The hash of releases since 7.2, or the long one since 8.3 (THREAD_TABLE_INDEX in
-// pthread_support.c).
+// The hash of the collector's releases since 7.2, or the longer hash since 8.3 (THREAD_TABLE_INDEX
+// in pthread_support.c).
 std::uint64_t hash_of(std::uint64_t thread, bool is_long) {
   const std::uint64_t hash = thread ^ thread >> 8 ^ (is_long ? thread >> 16 : 0);
   return hash % kLists;
@@ -53,7 +53,7 @@ class TableSearch {
   }
 
  private:
-  // The table whose word at index `i` references the thread's record; `at` is its offset.
+  // Returns the table whose word at index `i` references the thread's record.
   [[nodiscard]] std::optional<ThreadTable> table_around(std::span<const std::uint64_t> words,
                                                         std::size_t i,
                                                         std::uint64_t thread,
@@ -83,7 +83,7 @@ class TableSearch {
            memory_.read({at}, std::as_writable_bytes(std::span(record))).has_value();
   }
 
-  // Whether this may be a record of this form, with the end of a stack.
+  // Whether `record` may be a thread's record of this form, with the end of a stack.
   [[nodiscard]] bool fits(const ThreadRecordForm& form,
                           const std::array<std::uint64_t, kRecordWords>& record,
                           RemoteAddr at) const {
@@ -94,7 +94,7 @@ class TableSearch {
     return end && *end % kWordBytes == 0 && *end != 0 && is_data(*end - kWordBytes);
   }
 
-  // Whether these are lists of records: at least two records in all.
+  // Whether these are lists of records, with at least two records in all.
   [[nodiscard]] bool are_lists(std::span<const std::uint64_t> lists,
                                const ThreadRecordForm& form,
                                bool is_long) const {

@@ -32,11 +32,11 @@ inline constexpr const char* kReachName = "128 MiB";
 // Whether the instruction before the one at `at` calls a function whose address it contains.
 [[nodiscard]] bool follows_call(std::span<const std::byte> code, std::size_t at);
 
-// The offset, at or after `from`, of code that an indirect call may reach and that only returns.
+// The offset, at or after `from`, of code that only returns, and to which an indirect call may go.
 [[nodiscard]] std::optional<std::size_t> find_return(std::span<const std::byte> code,
                                                      std::size_t from);
 
-// The same for aarch64 code; available on every machine.
+// The same functions for aarch64 code, on every machine.
 namespace on_aarch64 {
 [[nodiscard]] std::vector<std::byte> jump(std::uint64_t from, std::uint64_t to);
 [[nodiscard]] bool can_jump(std::uint64_t from, std::uint64_t to);

@@ -4,7 +4,7 @@
 #include "inject/trace/arch/jump.h"
 #include "symbols/code/arch/instructions_aarch64.h"
 
-// b: a distance of 26 bits, in instructions.
+// The jump is b, with a distance of 26 bits, counted in instructions.
 
 namespace heapattach::trace {
 
@@ -46,8 +46,8 @@ bool follows_call(std::span<const std::byte> code, std::size_t at) {
   return heapattach::aarch64::direct_jump(word, true).has_value();
 }
 
-// In a page for which the kernel was told that only marked instructions may be called (PROT_BTI),
-// any other one would be fatal. Such code has marks at its beginning.
+// In a page where only marked instructions may be called (PROT_BTI), a call of an unmarked one
+// would be fatal. Code for such pages begins with a mark.
 std::optional<std::size_t> find_return(std::span<const std::byte> code, std::size_t from) {
   using heapattach::aarch64::is_landing_mark;
   using heapattach::aarch64::word_at;

@@ -4,7 +4,7 @@
 #include "attach/base/check.h"
 #include "inject/trace/arch/jump.h"
 
-// e9 and a distance of 32 bits, counted from the end of the instruction.
+// The jump is e9 and a distance of 32 bits, counted from the end of the instruction.
 
 namespace heapattach::trace {
 

@@ -9,9 +9,9 @@
 #include "inject/trace/arch/move_entry.h"
 #include "symbols/code/arch/instructions_aarch64.h"
 
-// The jump has one instruction, so one is moved. If the function begins with a mark for indirect
-// branches (bti c, or paciasp, which is one as well), the mark stays and the instruction after it
-// is moved: a processor that checks for marks would fault at a jump in the mark's place.
+// The jump is one instruction, so one instruction is moved. If the function begins with a mark for
+// indirect branches (bti c or paciasp), the mark stays and the instruction after it is moved: a
+// processor that checks for marks would fault at a jump in the mark's place.
 //
 // paciasp and pacibsp also sign the return address with the stack pointer. The hook undoes that
 // (MovedEntry::undo), and the moved code does it again, because the recorder may call that code
@@ -33,9 +33,9 @@ using heapattach::aarch64::page_of;
 using heapattach::aarch64::with_sign;
 using heapattach::aarch64::word_at;
 
-constexpr std::uint64_t kPageMask = 0xfff;  // of adrp, whatever the kernel's pages are
+constexpr std::uint64_t kPageMask = 0xfff;  // for adrp, whatever the size of the kernel's pages
 
-// The instructions that sign the return address, and those that undo it.
+// An instruction that signs the return address, and the instruction that undoes it.
 struct Signing {
   std::uint32_t signs;
   std::uint32_t undoes;
@@ -77,13 +77,13 @@ std::optional<std::int64_t> distance_of(std::uint32_t word) {
   return with_sign(word >> kDistanceAt, condition->bits) * std::int64_t{kInstructionBytes};
 }
 
-// Whether it is a hint, a barrier, mrs or msr.
+// Whether the instruction is a hint, a barrier, mrs or msr.
 bool is_system(std::uint32_t word) {
   return (word & 0xffc00000U) == 0xd5000000U;
 }
 
-// A literal load into a general register: ldr w, ldr x, ldrsw. The same from an address in a
-// register.
+// For a literal load into a general register (ldr w, ldr x, ldrsw), returns the load of the same
+// kind from an address in a register. Nothing for any other instruction.
 std::optional<std::uint32_t> load_from_register(std::uint32_t word) {
   switch (word & 0xff000000U) {
     case 0x18000000U: return 0xb9400000U;
@@ -97,18 +97,18 @@ bool is_literal(std::uint32_t word) {
   return (word & 0x3b000000U) == 0x18000000U;
 }
 
-// Whether an instruction of another kind does the same anywhere: data processing, and loads and
-// stores, except unknown ones.
+// Whether an instruction of another kind does the same at any address, as data processing, loads
+// and stores do. False for unknown ones.
 bool is_independent(std::uint32_t word) {
   switch (word >> 25U & 15U) {
-    case 8:  // with a number; not adr (handled before), and of 1 001110 and 1 00111 only extr
+    case 8:  // immediate operands; adr is handled before; of 1 001110 and 1 00111, only extr
     case 9: return (word & 0x1f800000U) != 0x13800000U || (word & 0x7fa00000U) == 0x13800000U;
     case 4:
     case 6:
     case 12:
     case 14: return !is_literal(word);
     case 5:
-    case 13:  // with registers; not pacnbiasppc and its kind
+    case 13:  // register operands; not pacnbiasppc and its kind
       return (word & 0xffff8000U) != 0xdac18000U || (word & 0x1fU) != 30U;
     case 7:
     case 15: return true;  // vectors and floating point
@@ -186,7 +186,7 @@ class Aarch64Mover {
     if (const Condition* const condition = condition_of(word)) return move_branch(word, *condition);
     if (is_address(word)) return move_address(word);
     if (is_literal(word)) return move_load(word);
-    const bool is_branch = (word >> 26U & 7U) == 5;  // or an exception
+    const bool is_branch = (word >> 26U & 7U) == 5;  // a branch or an exception
     if (is_branch && !is_system(word)) {
       return at_instruction(at_, "ends the function, which is too short for a jump");
     }
@@ -197,7 +197,7 @@ class Aarch64Mover {
     return put_way_back();
   }
 
-  // The branch goes over the way back, to a jump to its goal.
+  // Makes a short conditional branch over the jump back, to a jump to the original goal.
   Result<void> move_branch(std::uint32_t word, const Condition& condition) {
     constexpr std::uint32_t kOver = 2;  // instructions
     const std::uint32_t mask = ((1U << condition.bits) - 1) << kDistanceAt;
@@ -208,7 +208,7 @@ class Aarch64Mover {
 
   static bool is_address(std::uint32_t word) { return (word & 0x1f000000U) == 0x10000000U; }
 
-  // adr, adrp
+  // Moves adr or adrp.
   Result<void> move_address(std::uint32_t word) {
     const auto page = page_of(word, at_.value);
     const std::uint64_t number = (word >> 5U & 0x7ffffU) << 2U | (word >> 29U & 3U);
@@ -217,7 +217,7 @@ class Aarch64Mover {
     return put_way_back();
   }
 
-  // adrp, and add for an address within the page.
+  // Writes adrp, and with `is_within` also add, for an address within a page.
   Result<void> put_address(unsigned reg, std::uint64_t address, bool is_within) {
     constexpr unsigned kBits = 21;
     const std::uint64_t here = (to_ + moved_.code.size()).value & ~kPageMask;
@@ -233,8 +233,8 @@ class Aarch64Mover {
     return {};
   }
 
-  // The address fits into the register that is loaded. Other literal loads, into vector registers
-  // and caches, have none.
+  // Moves a literal load. The register to be loaded takes the address first. Loads into vector
+  // registers and prefetches have no such register, and are refused.
   Result<void> move_load(std::uint32_t word) {
     const auto load = load_from_register(word);
     const unsigned reg = word & 31U;
@@ -248,7 +248,7 @@ class Aarch64Mover {
 
   RemoteAddr entry_;
   RemoteAddr to_;
-  RemoteAddr at_;  // of the instruction that the jump replaces
+  RemoteAddr at_;  // the address of the instruction that the jump replaces
   MovedEntry moved_;
 };
 

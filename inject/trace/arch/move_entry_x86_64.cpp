@@ -119,7 +119,7 @@ class Mover {
     return {};
   }
 
-  // Makes an address that is relative to the instruction, which is now at `begin`, the same again.
+  // Corrects an address that is relative to the instruction, whose new place is `begin`.
   Result<void> correct(const cs_insn& instruction, RemoteAddr at, std::size_t begin) {
     const cs_x86_encoding& encoding = instruction.detail->x86.encoding;
     std::int32_t offset = 0;
@@ -139,7 +139,7 @@ class Mover {
   RemoteAddr entry_;
   RemoteAddr to_;
   MovedEntry moved_;
-  std::vector<std::uint64_t> goals_;  // of the moved jumps
+  std::vector<std::uint64_t> goals_;  // the goals of the moved jumps
 };
 
 }  // namespace
@@ -161,7 +161,7 @@ Result<MovedEntry> move_entry_of_x86_64(const Disassembler& disassembler,
     goes_on = HA_TRY(mover.add(*instruction));
   }
   MovedEntry moved = HA_TRY(mover.finish(goes_on));
-  // Code that jumps back into what is about to be a jump.
+  // Look for code that jumps back into the moved instructions.
   for (std::size_t at = moved.bytes; at < function.size();) {
     const cs_insn* const instruction = disassembler.decode(function.subspan(at), entry + at);
     if (instruction == nullptr) {

@@ -13,7 +13,7 @@ struct RecordedRegister {
   std::uint64_t value;
 };
 
-// The registers of the caller that its functions must preserve, but for the frame pointer.
+// The caller's registers that a called function must preserve, except for the frame pointer.
 #ifdef __x86_64__
 inline std::array<RecordedRegister, 5> recorded_registers(const RingRecord& record) {
   return {

@@ -9,8 +9,8 @@
 // Where the C libraries keep what they know about a thread.
 namespace heapattach::trace {
 
-// How much of a thread's structure is read: glibc's has 2,304 bytes, but all the fields that we
-// read are in the first 2,048; musl's has 200.
+// We read this much of a thread's structure. glibc's has 2,304 bytes, but all the fields that we
+// need are in the first 2,048; musl's has 200.
 inline constexpr std::uint64_t kThreadBytes = 2048;
 
 // Whether the structure begins with its own address.
@@ -23,8 +23,8 @@ inline constexpr std::uint64_t kThreadBelow = 0;
 // The offset of the thread's number in glibc, and in musl.
 inline constexpr std::array<std::uint64_t, 2> kUsualOffsets = {kNumberInGlibc, 0x30};
 #else
-// It ends at the thread pointer, and is above the thread's stack. The collector knows a thread by
-// the structure's address, whose distance depends on the release.
+// The structure ends at the thread pointer, and is above the thread's stack. The collector knows a
+// thread by the structure's address, whose distance from the thread pointer depends on the release.
 inline constexpr std::uint64_t kThreadBelow = kThreadBytes;
 // glibc 2.36 has 0x740 bytes.
 inline constexpr std::array<std::uint64_t, 1> kUsualOffsets = {kThreadBelow - 0x740 +
