@@ -12,7 +12,7 @@ namespace heapattach::nix {
 namespace {
 
 constexpr std::uint64_t kLambdaName = 24;
-constexpr std::uint64_t kMostPart = 256;  // that a view reads at once
+constexpr std::uint64_t kMostPart = 256;  // the most bytes that a view reads at once
 constexpr std::uint32_t kOrigins = 3;     // 0: a file, 1: stdin, 2: a string
 
 bool is_showable(std::string_view text) {
@@ -72,7 +72,7 @@ const std::string& ExpressionReader::place(std::uint64_t position) {
 
 bool ExpressionReader::has_names(std::uint64_t position) const {
   constexpr std::uint64_t kPosition = 16;
-  constexpr std::uint64_t kComputedNames = 80;  // a vector
+  constexpr std::uint64_t kComputedNames = 80;  // the offset of a vector
   const std::uint64_t at = position - kPosition;
   const ExpressionClass* const found = class_of(at);
   return found != nullptr && found->is_set &&

@@ -12,20 +12,20 @@ namespace heapattach::nix {
 
 // An expression of the program.
 struct Expression {
-  std::string name;   // of a lambda that has one: "mkDerivation"
+  std::string name;   // the name of a lambda, "mkDerivation"; may be empty
   std::string place;  // " at /srv/default.nix:12"; empty: unknown
   bool is_lambda = false;
 };
 
-// Reads what does not change during an evaluation: expressions, positions and names, which are in
-// malloc's memory. Keeps what it has read.
+// Reads expressions, positions and names, which are in malloc's memory and do not change during an
+// evaluation. Caches what it has read.
 class ExpressionReader {
  public:
   // Borrows its arguments.
   ExpressionReader(const Facts& facts, const runtimes::HeapView& view)
       : facts_(facts), view_(view) {}
 
-  // The expression at `at`; null if the first word there is not that of an expression.
+  // The expression at `at`; null if its first word is not that of an expression.
   const Expression* at(std::uint64_t at);
   // " at FILE:LINE" for a position; empty if it is unknown. For source text that is in no file,
   // FILE is "(string)" or "(stdin)".
@@ -33,8 +33,8 @@ class ExpressionReader {
   // Whether `position` is that of an expression for a set whose attributes all have their names in
   // the source. Other names are data of the program.
   [[nodiscard]] bool has_names(std::uint64_t position) const;
-  // The text of a symbol, the address of a std::string; empty if it is not one, or has control
-  // characters.
+  // The text of the symbol at `at`, which is a std::string; empty if it is not, or if it has
+  // control characters.
   const std::string& symbol(std::uint64_t at);
 
  private:

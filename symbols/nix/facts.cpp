@@ -8,7 +8,8 @@ using Place = ExpressionClass::Place;
 
 constexpr std::string_view kNoPosition = "_ZN3nix5noPosE";
 constexpr std::uint64_t kPositionBytes = 16;
-constexpr std::uint64_t kVtableFunctions = 16;  // from a vtable's symbol
+constexpr std::uint64_t kVtableFunctions =
+    16;  // the offset of the functions from a vtable's symbol
 
 constexpr std::array kClasses{
     ExpressionClass{"_ZTVN3nix7ExprIntE"},
@@ -57,7 +58,7 @@ std::optional<Facts> find_nix(const Modules& modules, const MemoryReader& memory
       !is_no_position(position->address, memory)) {
     return std::nullopt;
   }
-  // The program may have a copy of the variable; the classes are in the library.
+  // The variable may be a copy in the program, but the classes are in the library.
   Facts facts{.no_position = position->address.value, .classes = {}};
   for (const ExpressionClass& one : kClasses) {
     const auto vtable = modules.find_symbol(one.vtable);

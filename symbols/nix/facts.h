@@ -12,11 +12,11 @@
 
 // The evaluator of Nix 2.8.
 //
-// A value is an object of three words, and the first has its type in four bytes. A value that was
-// not computed yet is a thunk: the expression that computes it, and the environment with its
-// variables. Expressions are C++ objects in malloc's memory, known by their vtables, with their
-// places in the program's source. (Sources: value.hh, nixexpr.hh, attr-set.hh, eval.hh and
-// symbol-table.hh of 2.8.0.)
+// A value is an object of three words, and the first word has its type in four bytes. A value that
+// was not computed yet is a thunk: the expression that computes it, and the environment with its
+// variables. Expressions are C++ objects in malloc's memory, which we know by their vtables, and
+// which have their places in the program's source. (Sources: value.hh, nixexpr.hh, attr-set.hh,
+// eval.hh and symbol-table.hh of 2.8.0.)
 namespace heapattach::nix {
 
 // The types of values.
@@ -27,13 +27,13 @@ enum ValueType : std::uint32_t {
   kPath,
   kNull,
   kSet,
-  kList1,  // a list whose only element, or
-  kList2,  // whose two elements are in the value
+  kList1,  // a list of one element, which is in the value
+  kList2,  // a list of two elements, which are in the value
   kList,
   kThunk,
   kApplication,  // a function and its argument, not called yet
   kLambda,
-  kBeingComputed,  // its other words are unchanged
+  kBeingComputed,  // a thunk whose value is being computed; its other words are unchanged
   kPrimOp,
   kPartialPrimOp,
   kExternal,
@@ -42,7 +42,7 @@ enum ValueType : std::uint32_t {
 
 // Offsets in values, environments, sets of attributes, and PrimOps.
 inline constexpr std::uint64_t kValueBytes = 24;
-inline constexpr std::uint64_t kFirst = 8;  // of a value: the words that depend on its type
+inline constexpr std::uint64_t kFirst = 8;  // the words of a value that depend on its type
 inline constexpr std::uint64_t kSecond = 16;
 inline constexpr std::uint64_t kUp = 0;       // the environment around this one
 inline constexpr std::uint64_t kEnvType = 8;  // two bytes, and zeros up to the next word
@@ -59,9 +59,9 @@ inline constexpr std::uint64_t kPrimOpName = 16;
 struct ExpressionClass {
   enum class Place : std::uint8_t {
     None,
-    Own,    // the expression has a position itself, at `offset`
-    Part,   // it has that of a part, whose address is at `offset`
-    Parts,  // … of its first part, from a vector of them
+    Own,    // the expression itself has a position, at `offset`
+    Part,   // a part of it has the position; the part's address is at `offset`
+    Parts,  // the first part has the position; a vector of parts is at `offset`
   };
   std::string_view vtable;  // its symbol
   Place place = Place::None;
@@ -72,12 +72,12 @@ struct ExpressionClass {
 
 struct Facts {
   std::uint64_t no_position = 0;  // the address that means no position
-  // The classes, by the word that their expressions begin with.
+  // The classes by the first word of their expressions.
   std::unordered_map<std::uint64_t, const ExpressionClass*> classes;
 };
 
-// Nothing if the target is not Nix, or is another release: others represent positions in another
-// way.
+// Returns nothing if the target is not Nix, or is another release: other releases represent
+// positions in another way.
 [[nodiscard]] std::optional<Facts> find_nix(const Modules& modules, const MemoryReader& memory);
 
 // Whether the position that means "none" looks as in 2.8: no file, line 0, and the origin of a

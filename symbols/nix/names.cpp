@@ -29,7 +29,7 @@ class Namer {
     });
     // While a list is made, or is an argument, only a stack may refer to its elements.
     for_each_unnamed([&](heap::ObjectRef ref, std::uint64_t at) {
-      constexpr std::uint64_t kFewest = 3;  // that are not in the value itself
+      constexpr std::uint64_t kFewest = 3;  // fewer elements are in the value itself
       const heap::Block& block = heap_.blocks()[ref.block];
       if (block.is_uncollectable() || values_.count_values(at) < kFewest) return;
       claim(at, What::Elements, "list");
@@ -43,11 +43,11 @@ class Namer {
     std::uint64_t at = 0;
     What what = What::Value;
   };
-  // The sets that were made at one place in the source, and the attributes of the first of them.
+  // The sets that were made at one place in the source.
   struct SetsAt {
-    std::vector<std::string> attributes;
-    ShapeNumber same = 0;   // of sets with these attributes
-    ShapeNumber other = 0;  // of all others
+    std::vector<std::string> attributes;  // those of the first set
+    ShapeNumber same = 0;                 // the shape of sets with these attributes
+    ShapeNumber other = 0;                // the shape of all other sets
   };
 
   template <class Visit>
@@ -65,8 +65,8 @@ class Namer {
            runtimes::fits(block.object_bytes, kValueBytes);
   }
 
-  // Names the object at `at`, and has its references followed later, if the object is what a
-  // reference to it says.
+  // Names the object at `at` if it is what a reference to it says. Its own references are followed
+  // later.
   void claim(std::uint64_t at, What what, std::string_view holder = "") {
     const auto ref = view_.object_at(at);
     if (!ref || names_.has(heap_.number(*ref)) || heap_.is_chunk(ref->block)) return;
@@ -113,8 +113,8 @@ class Namer {
          .element_words = {{0, ""}}});
   }
 
-  // An environment does not say which expression made it, but thunks and lambdas that use it say
-  // where theirs are. Of several, the first in the file counts.
+  // Notes the place of a thunk or lambda that uses the environment, because an environment does not
+  // say which expression made it. Of several places, the first one in the file counts.
   void note_use(std::uint64_t environment, const Value& value) {
     const std::string* const place = values_.place_of(value);
     if (place == nullptr) return;
@@ -162,7 +162,8 @@ class Namer {
     }
   }
 
-  // Most sets that one expression makes have the same attributes, in the same order.
+  // Returns the shape of a set. Most sets that one expression makes have the same attributes, in
+  // the same order.
   [[nodiscard]] ShapeNumber shape_of_set(std::uint64_t at) {
     constexpr std::uint32_t kMostNames = 256;
     const std::uint32_t size = values_.attributes_in(at);
@@ -262,7 +263,7 @@ class Namer {
   const heap::Heap& heap_;
   runtimes::ObjectNames& names_;
   ValueReader values_;
-  std::unordered_map<std::string, SetsAt> sets_;                // by their name
+  std::unordered_map<std::string, SetsAt> sets_;                // by name
   std::unordered_map<std::uint64_t, const std::string*> uses_;  // places, by environment
   std::vector<Claim> claims_;
 };

@@ -6,8 +6,9 @@
 
 namespace heapattach::nix {
 
-// Names the objects of a heap that have no name yet: first values whose words prove their type,
-// then everything that they refer to, by the type of the reference. Takes linear time, on one core.
+// Names the objects of a heap that have no name yet. First come values whose words prove their
+// type, then the objects that these reference, by the type of the reference. Takes linear time, on
+// one core.
 void name_objects(const Facts& facts, const runtimes::HeapView& view, runtimes::ObjectNames& names);
 
 }  // namespace heapattach::nix

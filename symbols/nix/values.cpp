@@ -14,7 +14,7 @@ std::uint64_t ValueReader::object_bytes(std::uint64_t at) const {
 
 bool ValueReader::is_environment(std::uint64_t at) const {
   if (object_bytes(at) < kVariables) return false;
-  constexpr std::uint64_t kTypes = 3;  // of environments
+  constexpr std::uint64_t kTypes = 3;  // the number of types of environments
   const std::uint64_t type = word(at + kEnvType);
   const std::uint64_t up = word(at + kUp);
   return type >> 14 < kTypes && (up == 0 || object_bytes(up) >= kVariables);
@@ -58,7 +58,7 @@ bool ValueReader::is_consistent(const Value& value) {
   switch (value.type) {
     case kThunk:
     case kLambda: return has_expression(value);
-    // The set without attributes is not in the heap.
+    // The empty set is not in the heap.
     case kSet: return are_attributes(value.first) || !view_.object_at(value.first);
     case kList: return value.first == 0 || are_elements(value.second, value.first);
     case kString:

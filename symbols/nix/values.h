@@ -19,7 +19,7 @@ struct Value {
   std::uint64_t second = 0;
 };
 
-// Reads values and what they consist of. Trusts no type alone: whatever a value refers to must be
+// Reads values and their parts. Does not trust the type alone: whatever a value refers to must be
 // there, with a size that fits.
 class ValueReader {
  public:
@@ -27,21 +27,21 @@ class ValueReader {
   ValueReader(const Facts& facts, const runtimes::HeapView& view)
       : view_(view), expressions_(facts, view) {}
 
-  // The value at `at`, in the heap or in an expression; nothing if it has no known type, or its
+  // The value at `at`, in the heap or in an expression; nothing if its type is unknown, or if its
   // words contradict the type.
   [[nodiscard]] std::optional<Value> value_at(std::uint64_t at);
   // Whether the value's words prove its type, so that nothing needs to refer to it.
   [[nodiscard]] bool proves_itself(const Value& value);
-  // How many values the object at `at` refers to; 0 if it contains anything else.
+  // The number of values that the object at `at` references; 0 if it contains anything else.
   [[nodiscard]] std::uint64_t count_values(std::uint64_t at);
-  // "thunk at /srv/default.nix:12", "int".
+  // The name of a value: "thunk at /srv/default.nix:12", "int".
   [[nodiscard]] std::string name_of(const Value& value) { return name_of(value, 0); }
-  // " at /srv/default.nix:12", where the expression of a thunk or lambda is. Null if it is unknown;
-  // valid as long as the reader.
+  // The place of the expression of a thunk or lambda, " at /srv/default.nix:12"; null if it is
+  // unknown. The string lives as long as this reader.
   [[nodiscard]] const std::string* place_of(const Value& value);
-  // "set at /srv/default.nix:12" for the attributes of a set. Sets that functions and operators
-  // make, such as //, have no position, but their attributes have: "set with attributes at …",
-  // which is where the first of them is.
+  // The name of a set, given its attributes: "set at /srv/default.nix:12". A set that a function or
+  // an operator such as // has made has no position, but its attributes have: "set with attributes
+  // at …" has the position of the first one.
   [[nodiscard]] std::string name_of_set(std::uint64_t attributes);
 
   [[nodiscard]] bool is_environment(std::uint64_t at) const;
@@ -61,7 +61,7 @@ class ValueReader {
   [[nodiscard]] std::uint64_t word(std::uint64_t at) const { return view_.word(at).value_or(0); }
 
  private:
-  // The bytes of the object at `at`; 0 if there is none that may contain values.
+  // The size of the object at `at`; 0 if there is no object there that may contain values.
   [[nodiscard]] std::uint64_t object_bytes(std::uint64_t at) const;
   [[nodiscard]] bool check_attributes(std::uint64_t at) const;
   [[nodiscard]] std::uint64_t check_values(std::uint64_t at);
@@ -75,7 +75,8 @@ class ValueReader {
 
   const runtimes::HeapView& view_;
   ExpressionReader expressions_;
-  // Results by address, because any number of values may refer to one large set or list.
+  // The results by address are kept, because any number of values may refer to one large set or
+  // list.
   std::unordered_map<std::uint64_t, bool> attributes_;
   std::unordered_map<std::uint64_t, std::uint64_t> elements_;
 };
