@@ -11,7 +11,7 @@ namespace heapattach::ecl {
 
 namespace {
 
-constexpr std::size_t kEnvironmentWord = 4;  // of a process
+constexpr std::size_t kEnvironmentWord = 4;  // the word of a process with its environment
 
 std::vector<std::uint64_t> read_words(RemoteAddr at,
                                       std::uint64_t bytes,
@@ -42,7 +42,7 @@ class Finder {
   }
 
  private:
-  // The size of the atomic object that begins at `at`; otherwise 0.
+  // The size of the atomic object that begins at `at`; 0 if there is none.
   [[nodiscard]] std::uint64_t atomic_bytes(std::uint64_t at) const {
     const auto after = std::upper_bound(
         blocks_.begin(), blocks_.end(), RemoteAddr{at},
@@ -55,9 +55,9 @@ class Finder {
     return is_start && block.is_atomic() ? block.object_bytes : 0;
   }
 
-  // By the words of a stack: its capacity, its limit, its start, its top. The top of the Lisp
-  // stack, whose elements are words, points after the last used element; that of the others points
-  // to it.
+  // Returns the used part of a stack with these words: capacity, limit, start and top. The top of
+  // the Lisp stack, whose elements are words, points after the last used element. The top of any
+  // other stack points to that element.
   [[nodiscard]] std::optional<Range> stack_at(std::span<const std::uint64_t> words) const {
     const std::uint64_t start = words[2];
     const std::uint64_t top = words[3];

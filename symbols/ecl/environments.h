@@ -18,9 +18,9 @@ struct Environment {
   std::vector<Range> stacks;  // the used parts of its stacks, which are atomic objects of the heap
 };
 
-// Finds the environments of all threads. Each is found through its process object, and must point
-// back to it. A stack in it is three words: its start, its top, and its limit, all in one atomic
-// object. `blocks` are those of the heap's index, sorted.
+// Finds the environments of all threads. An environment is found through its process object, and
+// must point back to it. It has three words for each stack: the start, the top and the limit, which
+// point into one atomic object. `blocks` are the blocks of the heap's index, sorted.
 [[nodiscard]] std::vector<Environment> environments(const Facts& facts,
                                                     std::span<const heap::Block> blocks,
                                                     const MemoryReader& memory);

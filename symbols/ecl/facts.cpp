@@ -10,12 +10,12 @@ namespace heapattach::ecl {
 
 namespace {
 
-constexpr std::uint64_t kLeastEntry = 24;  // of the table of types: size, allocator, type
-constexpr std::uint64_t kMostEntry = 32;   // … and a descriptor for the collector
+constexpr std::uint64_t kLeastEntry = 24;  // an entry of the table: size, allocator, type
+constexpr std::uint64_t kMostEntry = 32;   // the same, with a descriptor for the collector
 constexpr std::uint32_t kMostBytes = 4096;
 constexpr std::uint8_t kMostTypes = 127;
 constexpr std::uint64_t kMostSymbols = 1U << 20;
-constexpr std::size_t kCodeBytes = 64;  // of the function that reads the table
+constexpr std::size_t kCodeBytes = 64;  // how much of the function that reads the table
 
 std::vector<std::uint32_t> read_sizes(RemoteAddr table,
                                       std::uint64_t entry_bytes,
@@ -41,7 +41,7 @@ std::vector<std::uint32_t> read_sizes(RemoteAddr table, const MemoryReader& memo
   return {};
 }
 
-// The last type may be a vector register of SSE.
+// There may be one more type at the end, for vector registers of SSE.
 bool are_known_types(const Facts& facts) {
   const std::size_t count = facts.sizes.size();
   const std::size_t expected = std::size_t{facts.symbol} + kLaterTypes;

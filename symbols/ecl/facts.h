@@ -18,22 +18,22 @@ namespace heapattach::ecl {
 struct Facts {
   std::uint8_t symbol = 0;           // the type of symbols
   std::vector<std::uint32_t> sizes;  // by type, from ECL's own table; 0: no objects
-  Range core;                        // the variable cl_core, and
-  Range symbols;                     // ECL's own symbols; its hook scans both as roots
+  Range core;                        // the variable cl_core, which ECL's hook scans as roots
+  Range symbols;                     // ECL's own symbols, which the hook scans, too
 
   [[nodiscard]] std::uint64_t size_of(std::uint8_t type) const {
     return type < sizes.size() ? sizes[type] : 0;
   }
 };
 
-// Nothing if the target does not use ECL, or its ECL has unknown types.
+// Returns nothing if the target does not use ECL, or if its ECL has unknown types.
 [[nodiscard]] std::optional<Facts> find_ecl(const Modules& modules, const MemoryReader& memory);
 
 // Reads ECL's table of types at `table`, where each entry contains a size and ends in its own
-// number. Returns the sizes by type. Empty if it is some other table.
+// number. Returns the sizes by type; empty if this is some other table.
 [[nodiscard]] std::vector<std::uint32_t> read_sizes(RemoteAddr table, const MemoryReader& memory);
 
-// Whether the types are the ones that we know, in the same order.
+// Whether ECL's types are those that we know, in the same order.
 [[nodiscard]] bool are_known_types(const Facts& facts);
 
 }  // namespace heapattach::ecl

@@ -40,8 +40,8 @@ class Objects {
 
   struct Candidate {
     std::uint64_t at = 0;
-    std::uint64_t bytes = 0;  // of the object
-    std::uint8_t number = 0;  // of its type
+    std::uint64_t bytes = 0;  // the size of the object
+    std::uint8_t number = 0;  // the number of its type
     const KnownType* type = nullptr;
     bool is_atomic = false;
   };
@@ -71,7 +71,8 @@ class Objects {
 using runtimes::fits;
 using runtimes::Shape;
 
-// Words of an instance. A class is one too, whose slots begin with those of every class.
+// Words of an instance. A class is an instance, too; its slots begin with those that every class
+// has.
 constexpr std::uint64_t kInstanceLength = 1;
 constexpr std::uint64_t kInstanceClass = 2;
 constexpr std::uint64_t kInstanceSlotList = 4;
@@ -106,7 +107,7 @@ std::optional<Objects::Candidate> Objects::candidate(heap::ObjectRef ref) const 
                    .is_atomic = block.is_atomic()};
   object.type = type_of(facts_, object.number);
   if (object.type == nullptr || facts_.size_of(object.number) == 0) return std::nullopt;
-  // The collector clears what may hold pointers, and few types have data in these bytes.
+  // The collector clears memory that may contain pointers, and few types have data in these bytes.
   const bool is_readtable = object.number == facts_.symbol + kReadtable;
   const std::uint64_t never_set = is_readtable ? 0xff00 : 0xffff'ffff'0000'ff00;
   if (!object.is_atomic && (header & never_set) != 0) return std::nullopt;
@@ -117,7 +118,7 @@ bool Objects::has_size(const Candidate& object) const {
   const std::uint64_t size = facts_.size_of(object.number);
   if (object.is_atomic == object.type->is_atomic) return fits(object.bytes, size);
   if (!object.is_atomic || !object.type->is_compact || object.bytes < size) return false;
-  // The words after it are its own contents, which it points to.
+  // A compact object points to its own contents, which are in the words after it.
   const std::uint64_t contents = word(object, object.number == kBignum ? 2 : 4);
   return contents - object.at >= size && contents - object.at < size + 16;
 }
@@ -202,8 +203,8 @@ std::optional<Objects::Class> Objects::read_class(std::uint64_t at, const Candid
   return Class{names_.intern(std::move(shape)), names_.intern(std::move(slots))};
 }
 
-// A list with an entry for each slot: a symbol, a list that begins with one, or the definition of a
-// slot, whose own first slot is its name.
+// Reads the names of an instance's slots. The list has an entry for each slot: a symbol, a list
+// that begins with a symbol, or the definition of a slot, whose first slot is the name.
 std::vector<std::string> Objects::slot_names(const Candidate& instance) const {
   const auto list =
       list_of(view_, word(instance, kInstanceSlotList), word(instance, kInstanceLength));
@@ -242,7 +243,8 @@ class Namer {
       const auto shape = objects_.read(ref, found);
       if (shape) said.emplace_back(heap_.number(ref), *shape);
     });
-    // An object's contents carry no type, whatever they begin with.
+    // An object's contents have no type, even if their first word looks like one. So name the parts
+    // first.
     for (const Part& part : found) parts_.claim(part);
     for (const auto& [number, shape] : said) {
       if (!names_.has(number)) names_.set(number, shape);
@@ -270,7 +272,7 @@ class Namer {
     });
   }
 
-  // A thread of ECL's own memory: its stacks, caches and buffers.
+  // Names the memory of ECL's threads: their stacks, caches and buffers.
   void name_environments() {
     const ShapeNumber stack = names_.intern(runtimes::part_of("process", "stack"));
     const ShapeNumber memory = names_.intern(runtimes::part_of("process", "memory"));

@@ -10,7 +10,7 @@
 // ECL's types in order, and the fields of their objects (ecl/object.h of 21.2.1).
 namespace heapattach::ecl {
 
-// The meaning of a word of an object. The array itself describes its elements.
+// The meaning of a word of an object.
 enum class FieldKind : std::uint8_t { None, Value, Part, Raw };
 
 struct Field {
@@ -20,9 +20,9 @@ struct Field {
 
 struct KnownType {
   const char* name;
-  std::uint32_t bytes;           // of an object; if this differs, so do the fields
-  bool is_atomic;                // allocated in memory that the collector does not scan
-  bool is_compact;               // … or possibly so, with its contents after it
+  std::uint32_t bytes;           // the size of an object; if it differs, so do the fields
+  bool is_atomic;                // objects are in memory that the collector does not scan
+  bool is_compact;               // some objects are atomic, with their contents after them
   std::array<Field, 13> fields;  // from the second word on
 };
 
@@ -36,7 +36,7 @@ constexpr Field raw() {
   return {FieldKind::Raw, nullptr};
 }
 
-// The types from symbols on, in order. The earlier ones are numbers, listed below by name.
+// The types from symbols on, in order. The types before them are numbers, listed below.
 enum Later : std::uint8_t {
   kSymbol,
   kPackage,
@@ -168,7 +168,7 @@ inline constexpr std::array<KnownType, kLaterTypes> kLater = {{
     {"weak-pointer", 16, true, false, {}},
 }};
 
-// The numbers, by their types; complex numbers of machine floats may be missing.
+// The types of numbers. Those of complex numbers with machine floats may be missing.
 inline constexpr std::uint8_t kBignum = 4;
 inline constexpr std::uint8_t kSingleFloat = 6;
 inline constexpr std::array<KnownType, 9> kNumbers = {{
@@ -183,7 +183,7 @@ inline constexpr std::array<KnownType, 9> kNumbers = {{
     {"complex-long-float", 48, true, false, {}},
 }};
 
-// The type with that number; null if no objects have it.
+// The type with this number; null if no object has it.
 [[nodiscard]] inline const KnownType* type_of(const Facts& facts, std::uint8_t number) {
   if (number >= facts.symbol) {
     const std::size_t later = static_cast<std::size_t>(number) - facts.symbol;

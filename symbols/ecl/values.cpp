@@ -7,9 +7,9 @@ namespace heapattach::ecl {
 namespace {
 
 constexpr std::uint64_t kMostCharacters = 256;
-constexpr std::uint64_t kSymbolName = 32;    // where a symbol has its name
-constexpr std::uint64_t kStringLength = 24;  // where a string has its length, and
-constexpr std::uint64_t kStringText = 32;    // the address of its text
+constexpr std::uint64_t kSymbolName = 32;    // the offset of a symbol's name
+constexpr std::uint64_t kStringLength = 24;  // the offset of a string's length
+constexpr std::uint64_t kStringText = 32;    // the offset of the address of a string's text
 constexpr std::uint64_t kNotBound = 4;       // a constant that is not an address
 
 std::optional<std::uint8_t> type_at(const runtimes::HeapView& view, std::uint64_t at) {
