@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::uint64_t kLayoutSlot = 0;
 constexpr std::uint64_t kFlagsSlot = 1;
-constexpr std::uint64_t kMakesVtables = 2;  // of the flags
-constexpr std::uint64_t kOwnSlots = 8;      // slots of every vtable; those of its kind follow
+constexpr std::uint64_t kMakesVtables = 2;  // one of the flags
+constexpr std::uint64_t kOwnSlots = 8;      // slots of every vtable; slots of its kind follow
 constexpr std::uint64_t kMostOwnSlots = 32;
 constexpr std::uint64_t kMostSlots = 4096;
 
@@ -23,7 +23,7 @@ using runtimes::fits;
 using runtimes::Shape;
 
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
-constexpr std::uint64_t kLookedAt = 64;  // array values that are examined, at most
+constexpr std::uint64_t kLookedAt = 64;  // the most values of an array that are examined
 
 constexpr std::uint64_t kBig = kNumber | 0x100;
 constexpr std::uint64_t kReal = kNumber | 0x200;
@@ -33,7 +33,7 @@ constexpr std::uint64_t kWide = 0x400;  // a string buffer of 32-bit characters
 constexpr std::uint64_t kContiguous = std::uint64_t{0x100} << 7;  // a byte vector, its bytes inside
 constexpr std::uint64_t kByteVectorHeader = 32;
 
-constexpr std::uint64_t kUnboxedSlot = 6;    // of a vtable of 3.0
+constexpr std::uint64_t kUnboxedSlot = 6;    // in a vtable of 3.0
 constexpr std::uint64_t kUnboxedFields = 0;  // a key that is not a tag
 
 Shape shape_of(const FixedCell& cell) {
@@ -84,8 +84,8 @@ std::optional<std::uint64_t> Vtables::slot(std::uint64_t cell, std::uint64_t ind
   return view_.word(cell + facts_.slots_at + index * 8);
 }
 
-// A layout has two characters for each slot. In 2.2, layouts with an array at their end look like
-// others, but their instances do not fit.
+// Returns the number of slots of an instance. A layout has two characters for each slot. In 2.2, a
+// layout with an array at its end looks like any other, but its instances do not fit.
 std::optional<std::uint64_t> Vtables::slots_of_instances(std::uint64_t cell) const {
   const auto layout = slot(cell, kLayoutSlot);
   const auto tag = layout && *layout % 8 == 0 ? view_.word(*layout) : std::nullopt;
@@ -97,7 +97,7 @@ std::optional<std::uint64_t> Vtables::slots_of_instances(std::uint64_t cell) con
   return *length / 2;
 }
 
-// A vtable is an instance of a vtable of vtables.
+// Reads a vtable, which must be an instance of a vtable of vtables.
 std::optional<Vtable> Vtables::read(std::uint64_t cell) const {
   const auto first_word = view_.word(cell);
   const auto maker = first_word ? cell_of_vtable(*first_word) : std::nullopt;
@@ -113,8 +113,8 @@ std::optional<Vtable> Vtables::read(std::uint64_t cell) const {
   return vtable;
 }
 
-// A record's type and a class of GOOPS have a list with one entry for each slot of an instance: its
-// name, or a struct that begins with it.
+// Reads the names of an instance's slots. A record's type and a class of GOOPS have a list with one
+// entry for each slot: the name, or a struct that begins with the name.
 std::vector<std::string> Vtables::fields_of(std::uint64_t cell,
                                             std::uint64_t own_slots,
                                             std::uint64_t fields) const {
@@ -230,7 +230,7 @@ Cells::Found Cells::read_fixed(const Cell& cell, Parts& parts) {
   return at->second;
 }
 
-// An array's tag holds the number of its elements.
+// Reads an array, whose tag contains the number of its elements.
 Cells::Found Cells::read_array(const Cell& cell) {
   const std::uint64_t tag = cell.tag & kTagMask;
   const std::uint64_t count = cell.tag >> (tag == kProgram ? 16 : tag == kArray ? 17 : 8);
@@ -274,7 +274,7 @@ Cells::Found Cells::read_bytes(const Cell& cell, Parts& parts) {
   return known(kByteVector, [] { return Shape{.name = "bytevector", .words = {{24, "parent"}}}; });
 }
 
-// The digits of a large integer follow it, or are elsewhere.
+// Reads a number. The digits of a large integer follow it, or are elsewhere.
 Cells::Found Cells::read_number(const Cell& cell, Parts& parts) {
   if (cell.tag == kReal && cell.is_atomic && fits(cell.bytes, 16)) {
     return known(kReal, [] { return Shape{.name = "flonum"}; });

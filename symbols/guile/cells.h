@@ -16,8 +16,8 @@ namespace heapattach::guile {
 // A struct's description in its vtable.
 struct Vtable {
   std::string name;                 // "<session>"; empty if it has none
-  std::uint64_t slots = 0;          // of an instance
-  std::vector<std::string> fields;  // their names; empty if unknown
+  std::uint64_t slots = 0;          // the number of slots of an instance
+  std::vector<std::string> fields;  // the names of the slots; empty if unknown
   bool makes_vtables = false;       // its instances are themselves vtables
 };
 
@@ -27,7 +27,7 @@ class Vtables {
   // Borrows both.
   Vtables(const Facts& facts, const runtimes::HeapView& view) : facts_(facts), view_(view) {}
 
-  // The vtable that the first word of a struct points to; null if it is not one.
+  // The vtable to which the first word of a struct points; null if that is no vtable.
   [[nodiscard]] const Vtable* of(std::uint64_t first_word);
 
  private:
@@ -47,7 +47,7 @@ class Vtables {
 // An object with its first word, which may be a tag.
 struct Cell {
   std::uint64_t at = 0;
-  std::uint64_t bytes = 0;  // of the object
+  std::uint64_t bytes = 0;  // the size of the object
   std::uint64_t tag = 0;
   bool is_atomic = false;
 };

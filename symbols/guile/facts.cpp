@@ -5,8 +5,8 @@ namespace heapattach::guile {
 namespace {
 
 constexpr std::uint64_t kStruct = 1;    // the lowest bits of a struct's first word
-constexpr std::uint64_t kSizeSlot = 5;  // of a vtable of 3.0
-constexpr std::uint64_t kSelfSlot = 2;  // of a vtable of 2.2
+constexpr std::uint64_t kSizeSlot = 5;  // in a vtable of 3.0
+constexpr std::uint64_t kSelfSlot = 2;  // in a vtable of 2.2
 constexpr std::uint64_t kFewestSlots = 8;
 constexpr std::uint64_t kMostSlots = 64;
 

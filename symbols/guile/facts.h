@@ -20,14 +20,15 @@ namespace heapattach::guile {
 // and its first word points to the vtable's slots.
 struct Facts {
   std::uint64_t slots_at = 0;  // in a struct's cell
-  bool leads_to_slots =
-      false;  // the first word of a struct points to the vtable's slots, not to its cell
+  // Whether the first word of a struct points to the vtable's slots, not to its cell.
+  bool leads_to_slots = false;
   std::uint64_t vtable_name = 0;                   // the slot number in a vtable
   std::optional<RemoteAddr> smobs = std::nullopt;  // the table of smob types
-  std::uint64_t smob_types = 0;                    // how many types exist
+  std::uint64_t smob_types = 0;                    // the number of smob types
 };
 
-// Nothing if the target does not use Guile, Guile has not started yet, or it has another layout.
+// Returns nothing if the target does not use Guile, if Guile has not started yet, or if it has
+// another layout.
 [[nodiscard]] std::optional<Facts> find_guile(const Modules& modules, const MemoryReader& memory);
 
 // Reads the facts, given the address of the variable scm_standard_vtable_vtable.

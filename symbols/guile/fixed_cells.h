@@ -16,7 +16,7 @@ enum class FieldKind : std::uint8_t { None, Value, Part, Target, Raw };
 struct FixedField {
   FieldKind kind = FieldKind::None;
   const char* name = nullptr;
-  std::uint64_t bytes = 0;  // of a part; the minimum size
+  std::uint64_t bytes = 0;  // the minimum size of a part
 };
 
 struct FixedCell {

@@ -13,7 +13,7 @@ using runtimes::ObjectNames;
 using runtimes::Part;
 using runtimes::ShapeNumber;
 
-// In the state of a weak table (scm_t_weak_table in weak-table.c): the number of its buckets.
+// The offset of the number of buckets in a weak table's state (scm_t_weak_table in weak-table.c).
 constexpr std::uint64_t kBucketsOfTable = 56;
 
 class Namer {
@@ -51,7 +51,7 @@ class Namer {
   void name_part(const Part& part) {
     const auto ref = view_.object_at(part.at);
     if (!ref || (!part.is_raw && cells_.is_pair(*ref))) return;
-    // The vector of a hash table is not a vector to its user.
+    // The vector of a hash table already has the name of a vector; its user does not see one.
     if (!parts_.claim(part, part.shape == buckets_ ? vector_ : ObjectNames::kNone)) return;
     if (part.shape == table_) name_weak_table(part.at);
     if (part.shape != set_) return;
@@ -67,7 +67,7 @@ class Namer {
     const ShapeNumber shape = names_.intern(runtimes::part_of("weak-table", "buckets"));
     if (!parts_.claim({buckets, 8, shape, true})) return;
     for (std::uint64_t i = 0; i < count; ++i) {
-      // Ends at objects that have a name already, and so at circles of entries.
+      // This ends at an object that has a name already, and so at a circle of entries.
       std::uint64_t at = heap_.word_at(*ref, i * 8).value_or(0);
       while (parts_.claim({at, 32, entry_, true})) at = view_.word(at + 8).value_or(0);
     }

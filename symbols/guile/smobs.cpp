@@ -28,7 +28,7 @@ std::string name_of(std::uint64_t number, RemoteAddr type, const MemoryReader& m
   return name.empty() ? none : name;
 }
 
-// By number of type: whether it has a function that marks.
+// Whether each type of smobs has a function that marks, by the type's number.
 std::vector<bool> marking_types(const Facts& facts, const MemoryReader& memory) {
   std::vector<bool> marks;
   if (!facts.smobs) return marks;

@@ -12,9 +12,9 @@
 namespace heapattach::guile {
 
 // Smobs are values of types that programs define, such as LilyPond's "Grob". A type may have a
-// function that marks what its values reference. Where a value's data is outside the heap, only
-// this function knows the references in it, and nothing shows what they keep alive. Returns the
-// names of such types, sorted, of which `live` contains values. Guile's own types have no such
+// function that marks what its values reference. If a value's data is outside the heap, only this
+// function knows the references in it, and we cannot see what they keep alive. Returns the names of
+// the types with such a function that have values in `live`, sorted. Guile's own types have no such
 // function.
 [[nodiscard]] std::vector<std::string> types_that_mark_elsewhere(const Facts& facts,
                                                                  const heap::Heap& heap,

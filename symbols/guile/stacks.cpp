@@ -6,15 +6,15 @@ namespace heapattach::guile {
 
 namespace {
 
-// The word offsets of a machine's registers in the object that contains them: struct scm_vm in
-// vm.h; in 2.2 an object of its own, in 3.0 a part of a thread's state.
+// The offsets, in words, of a machine's registers in the object that contains them. The registers
+// are struct scm_vm of vm.h: in 2.2 an object of its own, in 3.0 a part of a thread's state.
 struct Registers {
   std::size_t stack_pointer;
   std::size_t frame_pointer;
   std::size_t size;
   std::size_t bottom;
   std::size_t top;
-  std::uint64_t least_bytes;  // of the object
+  std::uint64_t least_bytes;  // the least size of the object
   std::uint64_t most_bytes;
 };
 constexpr Registers kOf22{1, 2, 6, 7, 8, 112, 256};

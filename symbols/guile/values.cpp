@@ -5,7 +5,7 @@ namespace heapattach::guile {
 namespace {
 
 constexpr std::uint64_t kWide = 0x400;  // a string buffer of 32-bit characters
-constexpr std::uint64_t kTextAt = 16;   // in a string buffer
+constexpr std::uint64_t kTextAt = 16;   // the offset of the text in a string buffer
 constexpr std::uint64_t kMostCharacters = 256;
 constexpr std::uint64_t kMostConstants = 64;  // there are about 20
 

@@ -54,11 +54,11 @@ inline constexpr std::uint64_t kSmobMark = 16;
 // Whether a word can be a value: a small integer, a character, a constant, or an address.
 [[nodiscard]] bool is_value(const runtimes::HeapView& view, std::uint64_t word);
 
-// The text of a symbol or a string, in UTF-8; empty if it is neither, or longer than 256
-// characters.
+// The text of a symbol or a string, in UTF-8; empty if the value is neither, or if the text is
+// longer than 256 characters.
 [[nodiscard]] std::string text_of(const runtimes::HeapView& view, std::uint64_t value);
 
-// The values in a list of exactly `count`; empty if it is not such a list.
+// The values in a list of exactly `count` elements; empty if the value is not such a list.
 [[nodiscard]] std::vector<std::uint64_t> list_of(const runtimes::HeapView& view,
                                                  std::uint64_t value,
                                                  std::uint64_t count);
