@@ -152,8 +152,8 @@ class Builder {
       return at;
     }
     if (written.ends_with('+'))
-      return reference(name);  // this class, which is abstract, or a subclass
-    // An enumeration, a class that includes a module, or a type of a C library.
+      return reference(name);  // an instance of this abstract class or of a subclass
+    // This is an enumeration, a class that includes a module, or a type of a C library.
     if (bytes && *bytes > 0 && *bytes < kWordBytes) model_[at].shape = Shape::Number;
     return at;
   }
@@ -278,7 +278,8 @@ class Builder {
     return at;
   }
 
-  // Whether each part is certainly a class. The plus sign of one with subclasses shows it, too.
+  // Whether each part is certainly a class. A plus sign, for a class with subclasses, shows it,
+  // too.
   [[nodiscard]] bool all_references(std::string_view written) const {
     const auto parts = crystal::union_parts(written);
     return std::all_of(parts.begin(), parts.end(), [this](std::string_view part) {
@@ -286,7 +287,7 @@ class Builder {
     });
   }
 
-  // A type id, and the value at the next word.
+  // Describes a mixed union: a type id, and the value at the next word.
   void describe_mixed(TypeRef at, const std::vector<std::string_view>& parts, int depth) {
     std::vector<Member> values;
     std::uint64_t largest = 0;

@@ -12,7 +12,7 @@ constexpr int kDeepest = 48;
 
 struct Place {
   TypeRef type = kNoType;
-  std::uint64_t offset = 0;  // within it
+  std::uint64_t offset = 0;  // within the type
   std::string path;
 };
 

@@ -69,7 +69,7 @@ void write_type(Writer& out, const Type& type) {
   });
 }
 
-// Reads until something does not fit; after that, everything is zero and empty.
+// Reads until something does not fit. After that, every number is zero and every text is empty.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -95,7 +95,7 @@ class Reader {
     return text;
   }
   std::string_view text() { return raw(number<std::uint32_t>()); }
-  // How many elements follow: no more than the bytes can hold.
+  // Reads the number of elements that follow. Fails if the bytes cannot contain so many.
   std::size_t count() {
     const auto count = number<std::uint32_t>();
     if (count > rest_.size()) fail();

@@ -9,8 +9,8 @@
 
 namespace heapattach::types {
 
-// Encodes a TypeModel as bytes, to pass it out of a sandbox. Little-endian; a string is its length
-// in 32 bits and its bytes, a list its length in 32 bits and its elements:
+// Encodes a TypeModel as bytes, to pass it out of a sandbox. Numbers are little-endian. A string is
+// its length in 32 bits and its bytes; a list is its length in 32 bits and its elements:
 //
 //     "types 1\n" types globals notes disagreements
 //     type: name shape:8 encoding:8 flags:8 [bytes:64] target:32 [count:64] members virtual_bases
@@ -21,11 +21,12 @@ namespace heapattach::types {
 //     enumerator: name value:64
 //     global: name type:32 address:64
 //
-// known_from and the results of make_sound() are not written; all other fields of variables are
-// those of locals.
+// known_from and the results of make_sound() are not written. The other fields of a Variable are
+// for locals only.
 [[nodiscard]] std::vector<std::byte> to_bytes(const TypeModel& model);
 
-// Accepts any bytes; Malformed if they are not a model. The result must still pass make_sound().
+// Accepts any bytes. Returns Malformed if they are not a model. The result must still pass
+// make_sound().
 Result<TypeModel> model_from_bytes(std::span<const std::byte> bytes);
 
 }  // namespace heapattach::types

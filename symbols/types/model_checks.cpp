@@ -40,7 +40,7 @@ class Containment {
   enum class State : std::uint8_t { New, Open, Done };
   struct Open {
     TypeRef type = 0;
-    std::size_t next = 0;  // of its members
+    std::size_t next = 0;  // the next of its members
   };
 
   void enter(TypeRef at) {
@@ -48,8 +48,8 @@ class Containment {
     open_.push_back({at, 0});
   }
 
-  // The next type that the innermost open one contains; null if there is none left. Returns the
-  // model's own reference, because one that closes a circle is cut there.
+  // The next type that the innermost open type contains; null if there are no more. Returns the
+  // address of the reference in the model, because a reference that closes a circle is cut there.
   const TypeRef* next_inner() {
     Open& open = open_.back();
     Type& type = model_[open.type];
@@ -87,7 +87,7 @@ void check_refs(TypeModel& model) {
   for (Variable& variable : model.globals) check(variable.type);
 }
 
-// Checks a type's contents, after those of the types that it contains.
+// Checks a type's contents. The types that it contains must have been checked before.
 void check_inside(const TypeModel& model, Type& type) {
   if (type.shape == Shape::Array) {
     const std::uint64_t element = type.target == kNoType ? 0 : model[type.target].bytes.value_or(0);
@@ -100,7 +100,7 @@ void check_inside(const TypeModel& model, Type& type) {
     if (!type.bytes) return false;
     if (member.offset > *type.bytes) return true;
     if (member.type == kNoType || !holds_others(model[member.type])) return false;
-    // A base does not include the space of its virtual bases.
+    // The size of a base includes its virtual bases, whose space is elsewhere in this instance.
     if (member.is_base && model[member.type].has_virtual_bases) return false;
     return model[member.type].bytes.value_or(0) > *type.bytes - member.offset;
   };

@@ -11,9 +11,8 @@
 
 #include "attach/base/remote_addr.h"
 
-// The program's types as plain data, whatever their source. Readers (of debug information or
-// compiler output) fill a TypeModel; the code that assigns types to objects reads it without
-// knowing the source.
+// The program's types as plain data. Readers of debug information or compiler output fill a
+// TypeModel; the code that assigns types to objects reads it without knowing the source.
 namespace heapattach::types {
 
 using TypeRef = std::uint32_t;  // index into TypeModel::types()
@@ -21,7 +20,7 @@ inline constexpr TypeRef kNoType = 0xffffffff;
 
 enum class Shape : std::uint8_t {
   Opaque,       // unknown contents: void, an incomplete type, a gap in the source
-  Number,       // holds no pointer: integers, floats, characters, booleans, symbols
+  Number,       // contains no pointer: integers, floats, characters, booleans, symbols
   Enumeration,  // a number whose values have names
   Pointer,      // a word: null, or the address of a `target`
   Code,         // a word: null, or the address of a function
@@ -36,18 +35,19 @@ struct Member {
   std::string name;          // "@user", "next"; empty for an unnamed member, and for a base class
   std::uint64_t offset = 0;  // in bytes from the start of the struct, including its type id
   TypeRef type = kNoType;
-  bool is_base = false;          // its members belong to this struct
-  std::uint8_t bit_count = 0;    // of a bit field; 0: whole bytes
-  std::uint8_t bit_offset = 0;   // of a bit field: from the lowest bit of the byte at `offset`
-  bool is_virtual_base = false;  // a base of complete instances, not of a struct that this one is
-                                 // a base of
+  bool is_base = false;         // a base class, whose members belong to this struct
+  std::uint8_t bit_count = 0;   // the number of bits of a bit field; 0: whole bytes
+  std::uint8_t bit_offset = 0;  // for a bit field: from the lowest bit of the byte at `offset`
+  // A virtual base. Only a complete instance has it at this offset, not one that is itself a base
+  // of another instance.
+  bool is_virtual_base = false;
 };
 
 // A virtual base of a C++ class. Its offset depends on the class of the complete instance, for
 // which symbols/cxx/virtual_bases.h adds it as a member.
 struct VirtualBase {
   TypeRef type = kNoType;
-  std::uint64_t slot = 0;  // where its offset is, in bytes below the vtable's functions
+  std::uint64_t slot = 0;  // the place of its offset, in bytes below the vtable's functions
 };
 
 struct Enumerator {
@@ -56,22 +56,24 @@ struct Enumerator {
 };
 
 struct Type {
-  // In the notation of its language, and the same from every source and unit: "Hash(String,
-  // Session)", "struct node", "ns::Order<int>", "struct node *", "int[4]", "(struct at list.c:12)".
-  // Qualifiers and typedefs of named types are omitted.
+  // The name in the notation of its language, which is the same from every source and unit:
+  // "Hash(String, Session)", "struct node", "ns::Order<int>", "struct node *", "int[4]", "(struct
+  // at list.c:12)". Qualifiers and typedefs of named types are omitted.
   std::string name;
   Shape shape = Shape::Opaque;
   Encoding encoding = Encoding::None;  // of numbers and enumerations
-  std::optional<std::uint64_t> bytes;  // of an instance; none if unknown
-  TypeRef target = kNoType;            // of pointers (kNoType: unknown) and arrays
-  std::optional<std::uint64_t> count;  // of arrays; none: as many as fit
-  bool is_reference = false;           // a pointer to one instance of a class with a header of its
-                                       // own, never to the first of many: Crystal's references
-  bool has_header = false;  // a struct whose instances identify their own type: a Crystal class, a
-                            // C++ class with virtual functions
+  std::optional<std::uint64_t> bytes;  // the size of an instance; nothing if unknown
+  TypeRef target = kNoType;            // for pointers (kNoType: unknown) and arrays
+  std::optional<std::uint64_t> count;  // for arrays; nothing: as many elements as fit
+  // A pointer to one instance of a class with a header, never to the first of many: one of
+  // Crystal's references.
+  bool is_reference = false;
+  // A struct whose instances identify their own type: a Crystal class, or a C++ class with virtual
+  // functions.
+  bool has_header = false;
   std::vector<Member> members;             // of structs and unions, by offset
-  std::vector<VirtualBase> virtual_bases;  // those that it declares itself
-  bool has_virtual_bases = false;          // it or a base has some; valid after make_sound()
+  std::vector<VirtualBase> virtual_bases;  // those that the class itself declares
+  bool has_virtual_bases = false;          // the class or a base has some; set by make_sound()
   std::vector<Enumerator> enumerators;     // by value
   std::vector<std::string> known_from;     // as in a snapshot: "dwarf", "type-info", …
 };
@@ -80,18 +82,18 @@ struct Type {
 struct Variable {
   std::string name;  // "session", "ns::cache"
   TypeRef type = kNoType;
-  RemoteAddr address;                  // of its first byte; unused if `value` is set
+  RemoteAddr address;                  // the first byte; unused if `value` is set
   std::optional<std::uint64_t> value;  // the word, for a variable in a register
-  pid_t thread = 0;                    // of a local; 0: global, or of a fiber
-  std::uint64_t fiber = 0;             // of a local on a suspended fiber's stack: its object
-  std::uint32_t frame = 0;             // of a local; 0 is the innermost frame
-  std::uint32_t inlined = 0;           // of a local: how many functions are inlined around it
+  pid_t thread = 0;                    // the thread of a local; 0: a global, or a fiber's local
+  std::uint64_t fiber = 0;    // for a local on a suspended fiber's stack: the fiber's object
+  std::uint32_t frame = 0;    // for a local: the frame's number; 0 is the innermost
+  std::uint32_t inlined = 0;  // for a local: the number of inlined functions around it
 };
 
-// All types, each name once. References between them are indices, which never change.
+// All types; each name occurs once. References between types are indices, which never change.
 class TypeModel {
  public:
-  // The type of that name. If there is none, adds an opaque type to be completed later.
+  // The type of this name. If there is none, adds an opaque type to be completed later.
   TypeRef intern(std::string_view name);
   [[nodiscard]] TypeRef find(std::string_view name) const;  // kNoType: there is none
   [[nodiscard]] const Type& operator[](TypeRef ref) const { return types_[ref]; }
