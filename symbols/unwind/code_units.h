@@ -9,14 +9,14 @@
 
 namespace heapattach::unwind {
 
-// Ranges of code, each with the number of its owner. They may overlap and nest.
+// Ranges of code, each with the number of its owner. The ranges may overlap and nest.
 class CodeRanges {
  public:
   void add(std::uint64_t start, std::uint64_t end, std::size_t owner);
   // Call once, after the last add().
   void sort();
 
-  // The owner of the range that contains `pc`; of several, the one that starts last.
+  // The owner of the range that contains `pc`; of several ranges, the one that starts last counts.
   [[nodiscard]] std::optional<std::size_t> at(std::uint64_t pc) const;
 
   [[nodiscard]] std::size_t size() const { return ranges_.size(); }
@@ -35,7 +35,7 @@ class CodeRanges {
 // writes .debug_aranges.
 class CodeUnits {
  public:
-  // `dwarf` may be null: then there are no units.
+  // `dwarf` may be null; there are no units then.
   explicit CodeUnits(Dwarf* dwarf);
 
   [[nodiscard]] std::optional<Dwarf_Die> at(Dwarf_Addr pc) const;

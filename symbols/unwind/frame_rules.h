@@ -14,18 +14,18 @@
 
 namespace heapattach::unwind {
 
-// Describes how a frame at one instruction finds its caller, from the program's call frame
-// information. The usual rule (a register and an offset) is stored directly, so that a million
-// frames or a hundred thousand stacks are cheap; anything else is an expression.
+// How a frame at one instruction finds its caller, by the program's call frame information. The
+// usual rule (a register and an offset) is stored directly, so that a million frames or a hundred
+// thousand stacks are cheap; any other rule is an expression.
 class FrameRule {
  public:
   FrameRule(ModuleDebug::FramePtr table, std::uint64_t bias, const RegisterNumbers& numbers);
 
-  // The start of the caller's part of the stack; none if its inputs are unknown.
+  // The start of the caller's part of the stack; nothing if its inputs are unknown.
   [[nodiscard]] std::optional<std::uint64_t> cfa(const MachineState& state,
                                                  const MemoryReader& memory) const;
-  // A register of the caller, whose program counter is the return address. Callee-saved registers
-  // are unchanged if the tables do not mention them.
+  // The value of a register in the caller. The caller's program counter is the return address.
+  // Callee-saved registers that the tables do not mention are unchanged.
   [[nodiscard]] std::optional<std::uint64_t> restored(std::size_t number,
                                                       const MachineState& state,
                                                       const MemoryReader& memory,
@@ -41,14 +41,14 @@ class FrameRule {
   enum class How : std::uint8_t { Unknown, Same, SavedAt, IsCfaPlus, Expression };
   struct Rule {
     How how = How::Unknown;
-    std::uint64_t offset = 0;  // from the CFA, wrapping
+    std::uint64_t offset = 0;  // from the CFA; the sum may wrap
     std::vector<Dwarf_Op> expression;
   };
 
   void read_cfa();
   static Rule rule_of(Dwarf_Frame& table, std::size_t number);
 
-  ModuleDebug::FramePtr table_;  // owns data that some operations reference
+  ModuleDebug::FramePtr table_;  // owns the data that some operations reference
   std::uint64_t bias_;
   const RegisterNumbers& numbers_;
   bool is_signal_ = false;
@@ -62,7 +62,7 @@ class FrameRule {
 // A cache of the rules of all instructions looked up so far.
 class FrameRules {
  public:
-  // Null if no table covers `pc`, an address in the target.
+  // The rule at `pc`, an address in the target; null if no table covers it.
   const FrameRule* at(ModuleDebug& module, RemoteAddr pc);
 
  private:

@@ -15,15 +15,16 @@ constexpr int kMostSteps = 8;
 constexpr std::uint64_t kPointerBytes = 8;
 constexpr std::uint64_t kLargestCount = std::uint64_t{1} << 32;
 
-// The name without a pointer's star: "struct node *" is "struct node", "char **" is "char *".
+// The name of the type to which a pointer points: "struct node" for "struct node *", "char *" for
+// "char **".
 std::string_view pointed_to(std::string_view name) {
   name.remove_suffix(1);
   if (name.ends_with(' ')) name.remove_suffix(1);
   return name;
 }
 
-// The position of an array's dimensions: 3 in "int[4][2]". The length of the name if there are
-// none.
+// The position of an array's dimensions in its name: 3 in "int[4][2]". The length of the name if it
+// has none.
 std::size_t dimensions_at(std::string_view name) {
   std::size_t at = name.size();
   while (at > 0 && name[at - 1] == ']') {

@@ -13,7 +13,7 @@ namespace heapattach::unwind {
 namespace {
 
 constexpr int kDeepestScope = 200;
-constexpr std::size_t kMostVariables = 2000;  // at one location
+constexpr std::size_t kMostVariables = 2000;  // at one instruction
 constexpr std::uint64_t kPointerBytes = 8;
 
 bool is_scope_of_code(int tag) {
@@ -37,7 +37,7 @@ bool is_static(std::span<const Dwarf_Op> expression) {
   return atom == DW_OP_addr || atom == DW_OP_addrx || atom == DW_OP_GNU_addr_index;
 }
 
-// The expression that is valid at `pc`; empty if none is.
+// The expression that is valid at `pc`; empty if there is none.
 std::span<const Dwarf_Op> expression_at(Dwarf_Attribute attribute, Dwarf_Addr pc) {
   Dwarf_Op* ops = nullptr;
   std::size_t count = 0;
@@ -47,7 +47,7 @@ std::span<const Dwarf_Op> expression_at(Dwarf_Attribute attribute, Dwarf_Addr pc
 
 }  // namespace
 
-// Gathers the variables at one location, scope by scope.
+// Gathers the variables at one instruction, scope by scope.
 class Locals::Collector {
  public:
   Collector(Dwarf_Addr pc, types::DwarfNames& names, std::vector<Variable>& into)
@@ -62,7 +62,7 @@ class Locals::Collector {
 
  private:
   void take(Dwarf_Die die, int depth) {
-    // Only forward, even if a reference to a sibling points back.
+    // Go only forward, even if a reference to a sibling points back.
     if (!std::less<>()(last_, static_cast<const void*>(die.addr))) return;
     last_ = die.addr;
     const int tag = types::tag_of(die);
@@ -99,7 +99,7 @@ class Locals::Collector {
   types::DwarfNames& names_;
   std::vector<Variable>& into_;
   bool is_in_code_ = false;
-  const void* last_ = nullptr;  // entry passed
+  const void* last_ = nullptr;  // the last entry that was passed
   std::optional<Dwarf_Attribute> frame_base_;
   std::uint32_t inlined_ = 0;
 };
@@ -146,7 +146,7 @@ void Locals::locate(const Variable& variable,
   }
 }
 
-// The variable at `place`, if that is known.
+// Adds the variable, if its location `place` is known.
 void Locals::add(const std::optional<Location>& place,
                  const Frame& frame,
                  const Variable& variable,
@@ -166,8 +166,8 @@ std::vector<Local> Locals::of(const Frame& frame) {
   std::vector<Local> locals;
   ModuleDebug* const module = modules_.find(frame.pc());
   if (module == nullptr) return locals;
-  // The C library's types are not read either, and unpacking its debug file takes ten times as long
-  // as everything else in a small program.
+  // Skip a module whose types are not read, such as the C library: unpacking its debug file takes
+  // ten times as long as everything else in a small program.
   if (types::is_without_types(module->module())) return locals;
   const Dwarf_Addr pc = frame.pc().value - module->bias();
   for (const Variable& variable : variables_at(*module, pc)) {

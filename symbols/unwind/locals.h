@@ -21,16 +21,16 @@ namespace heapattach::unwind {
 // was computed.
 struct Local {
   std::string name;
-  std::string type;  // its name in a TypeModel
+  std::string type;  // the type's name in a TypeModel
   bool is_value = false;
   std::uint64_t at = 0;       // the address, or the value
   std::uint32_t inlined = 0;  // number of nested inlined functions around it
 };
 
-// Finds the variables of frames in debug information: those of all scopes around the instruction,
+// Finds the variables of frames in debug information, in all scopes around the instruction,
 // including inlined functions. If a variable is split over several locations ("session", with only
 // ".user" in a register), each pointer in it counts as a variable. Variables at fixed addresses are
-// not locals, and variables that the compiler keeps nowhere are skipped. Use this in a sandbox.
+// not locals. Variables that have no location are skipped. Use this in a sandbox.
 class Locals {
  public:
   Locals(ModuleDebugs& modules, const MemoryReader& memory) : modules_(modules), memory_(memory) {}
@@ -43,14 +43,14 @@ class Locals {
     std::string type;
     Dwarf_Die described{};  // the entry with its type
     Dwarf_Attribute location{};
-    std::optional<Dwarf_Attribute> frame_base;  // of the function around it
-    std::uint32_t inlined = 0;                  // as in a Local
+    std::optional<Dwarf_Attribute> frame_base;  // the frame base of the function around it
+    std::uint32_t inlined = 0;                  // as in Local
   };
   class Collector;
 
   types::DwarfNames& names_of(ModuleDebug& module);
   const std::vector<Variable>& variables_at(ModuleDebug& module, Dwarf_Addr pc);
-  // Adds the variable or, if it is split over several locations, its parts that are pointers.
+  // Adds the variable. If it is split over several locations, adds its parts that are pointers.
   void locate(const Variable& variable,
               const Frame& frame,
               ModuleDebug& module,

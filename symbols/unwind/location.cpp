@@ -26,7 +26,7 @@ class Follower {
       if (steps == kMostSteps) return {};
       const Dwarf_Op& op = expression_[at_++];
       if (const auto place = last_word(op)) {
-        // Any operation after it makes it a piece of something larger.
+        // If another operation follows, this is a piece of something larger.
         return at_ == expression_.size() ? place : std::nullopt;
       }
       if (!step(op) || has_failed_ || stack_.size() > kDeepestStack) return {};
@@ -36,7 +36,7 @@ class Follower {
   }
 
  private:
-  // Operations that describe the value's location instead of computing it.
+  // Handles operations that describe the value's location instead of computing it.
   std::optional<Location> last_word(const Dwarf_Op& op) {
     if (is_between(op.atom, DW_OP_reg0, DW_OP_reg31)) {
       return Location{Location::Kind::Register, std::uint64_t{op.atom} - DW_OP_reg0};
@@ -74,7 +74,7 @@ class Follower {
     }
   }
 
-  // Addresses that depend on the frame, and the values there.
+  // Pushes addresses that depend on the frame, and the values there.
   bool push_place(const Dwarf_Op& op) {
     if (is_between(op.atom, DW_OP_breg0, DW_OP_breg31)) {
       push(context_.state.at(op.atom - DW_OP_breg0), op.number);
@@ -153,7 +153,8 @@ class Follower {
     }
   }
 
-  // libdw gives the operations' own offsets; a jump's distance counts from its end.
+  // Jumps to another operation. libdw gives the offset of each operation; the distance of a jump
+  // counts from the end of its operation.
   bool jump(const Dwarf_Op& op) {
     if (op.atom != DW_OP_skip && op.atom != DW_OP_bra) return false;
     if (op.atom == DW_OP_bra && pop() == 0) return true;

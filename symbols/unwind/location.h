@@ -15,7 +15,7 @@ namespace heapattach::unwind {
 struct Location {
   enum class Kind : std::uint8_t { Address, Register, Value };
   Kind kind = Kind::Address;
-  std::uint64_t value = 0;  // the address, the register's number, or the value itself
+  std::uint64_t value = 0;  // the address, the number of the register, or the value
 };
 
 // The inputs that an expression may use.
@@ -27,10 +27,10 @@ struct LocationContext {
   std::optional<std::uint64_t> frame_base;  // DW_OP_fbreg
 };
 
-// Evaluates an expression of debug information, on a stack that starts with `initial`. Nothing if
-// the expression needs unknown input (a register that was not saved, memory that was not copied),
-// states that there is no value, composes several locations, or uses an operation that requires a
-// running program. The work is bounded for any input.
+// Evaluates an expression of debug information, on a stack that starts with `initial`. Returns
+// nothing if the expression needs unknown input (a register that was not saved, memory that was not
+// copied), states that there is no value, composes several locations, or uses an operation that
+// needs a running program. The work is bounded for any input.
 std::optional<Location> follow(std::span<const Dwarf_Op> expression,
                                const LocationContext& context,
                                std::optional<std::uint64_t> initial = {});

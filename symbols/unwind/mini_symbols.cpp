@@ -99,7 +99,7 @@ std::string MiniSymbols::at(std::uint64_t pc) const {
   auto next = std::upper_bound(
       functions_.begin(), functions_.end(), pc,
       [](std::uint64_t address, const Function& one) { return address < one.start; });
-  // Short ones may be inside long ones.
+  // A short function may be inside a long one, so look at some functions that begin before it.
   for (int tries = 0; next != functions_.begin() && tries < 16; ++tries) {
     const Function& one = *--next;
     if (pc - one.start < one.bytes) return one.name;

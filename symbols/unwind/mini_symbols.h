@@ -29,12 +29,13 @@ class MiniSymbols {
     std::string name;
   };
   void read(Elf* elf);
-  void add(const GElf_Sym& symbol, const char* name);  // null is none
+  void add(const GElf_Sym& symbol, const char* name);  // `name` may be null
 
   std::vector<Function> functions_;  // by address
 };
 
-// The contents of an xz stream; empty if it is not one, or has more than `limit` bytes.
+// The contents of an xz stream; empty if this is no xz stream, or if it has more than `limit`
+// bytes.
 [[nodiscard]] std::vector<char> unpack_xz(std::span<const std::byte> packed, std::size_t limit);
 
 }  // namespace heapattach::unwind

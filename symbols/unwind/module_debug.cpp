@@ -56,7 +56,7 @@ void ProcLines::add_rows(Dwarf_Die unit) {
   Dwarf_Lines* rows = nullptr;
   std::size_t count = 0;
   if (dwarf_getsrclines(&unit, &rows, &count) != 0) return;
-  const char* last_file = nullptr;  // rows of a file have the same pointer, and follow each other
+  const char* last_file = nullptr;  // consecutive rows of a file have the same pointer
   ByLine* lines = nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     Dwarf_Line* const row = dwarf_onesrcline(rows, i);
@@ -120,7 +120,7 @@ ModuleDebug::FramePtr ModuleDebug::frame_at(Dwarf_Addr pc) {
       dwarf_cfi_addrframe(exception_tables_.get(), pc, &frame) == 0) {
     return FramePtr(frame);
   }
-  // Cheap to query once the file is open; few modules have any.
+  // Few modules have these tables, and the query is cheap once the file is open.
   Dwarf_CFI* const debug_frames = dwarf() == nullptr ? nullptr : dwarf_getcfi(dwarf());
   if (debug_frames != nullptr && dwarf_cfi_addrframe(debug_frames, pc, &frame) == 0) {
     return FramePtr(frame);

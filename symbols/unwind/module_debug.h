@@ -27,11 +27,11 @@ struct DeclaredAt {
 };
 [[nodiscard]] DeclaredAt declared_at(Dwarf_Die function);
 
-// The instructions of the lines that Crystal's procs are written on. The function that makes a proc
-// has some of them.
+// The instructions of the source lines that contain Crystal's procs. The function that makes a proc
+// has some of these instructions.
 class ProcLines {
  public:
-  // `dwarf` may be null: then there are none.
+  // `dwarf` may be null; there are no lines then.
   explicit ProcLines(Dwarf* dwarf);
 
   [[nodiscard]] const std::vector<Dwarf_Addr>& at(const DeclaredAt& proc) const;
@@ -45,8 +45,8 @@ class ProcLines {
   std::map<std::string, ByLine, std::less<>> files_;
 };
 
-// libdw's view of the files of one module. All address arguments are the file's: minus the module's
-// bias.
+// libdw's view of the files of one module. Unless a comment says otherwise, address arguments are
+// those of the file, which are lower than those of the target by the module's bias.
 class ModuleDebug {
  public:
   explicit ModuleDebug(const Module& module);
@@ -54,17 +54,17 @@ class ModuleDebug {
   [[nodiscard]] const Module& module() const { return *module_; }
   [[nodiscard]] std::uint64_t bias() const { return module_->bias(); }
   [[nodiscard]] Dwarf* dwarf();  // null if it has no debug information
-  // The unit that was split off the one with this root; that one itself if it was not split. None
-  // if the split unit is missing.
+  // The split unit of the skeleton with this root, or the root itself if the unit was not split.
+  // Nothing if the split unit is missing.
   [[nodiscard]] std::optional<Dwarf_Die> whole_unit(const Dwarf_Die& root);
   [[nodiscard]] const CodeUnits& units();
   [[nodiscard]] const ProcLines& proc_lines();
-  // The name of the function around `pc`, an address in the target, if no symbol names it: from
-  // compressed symbols, or as the stub of another, "getppid@plt".
+  // The name of the function around `pc`, an address in the target, for a function without a
+  // symbol: from compressed symbols, or as the stub of another function, "getppid@plt".
   [[nodiscard]] std::string name_without_symbol(RemoteAddr pc);
 
-  // How a frame at `pc` finds its caller: from the tables for exceptions, otherwise from those for
-  // debuggers. Null if neither covers it.
+  // How a frame at `pc` finds its caller, from the tables for exceptions, or else from those for
+  // debuggers. Null if neither covers `pc`.
   struct FreeFrame {
     void operator()(Dwarf_Frame* frame) const noexcept;
   };
@@ -89,13 +89,13 @@ class ModuleDebug {
   std::optional<MiniSymbols> mini_symbols_;
 };
 
-// The ModuleDebug of every module, each made on first use. Parses untrusted data: use it in a
-// sandbox. Borrows the modules.
+// The ModuleDebug of every module, which is made on first use. It parses untrusted data, so use
+// this in a sandbox. Borrows the modules.
 class ModuleDebugs {
  public:
   explicit ModuleDebugs(const Modules& modules);
 
-  // For the module whose executable memory contains `pc`; null if there is none.
+  // The ModuleDebug of the module whose executable memory contains `pc`; null if there is none.
   ModuleDebug* find(RemoteAddr pc);
   [[nodiscard]] bool is_code(RemoteAddr at) const;
 

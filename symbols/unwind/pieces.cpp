@@ -16,7 +16,7 @@ constexpr std::uint64_t kLargest = std::uint64_t{1} << 32;
 
 struct Part {
   Dwarf_Die type{};
-  std::uint64_t offset = 0;  // remaining, within it
+  std::uint64_t offset = 0;  // the remaining offset, within the type
   std::string path;
 };
 

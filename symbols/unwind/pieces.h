@@ -15,7 +15,7 @@ namespace heapattach::unwind {
 struct Piece {
   std::uint64_t offset = 0;  // in the variable, in bytes
   std::uint64_t bytes = 0;
-  std::span<const Dwarf_Op> expression;  // empty if the compiler does not keep it
+  std::span<const Dwarf_Op> expression;  // empty if the part has no location
 };
 
 // The pieces of an expression that composes a variable from several pieces; empty for other
@@ -25,10 +25,10 @@ std::vector<Piece> pieces_of(std::span<const Dwarf_Op> expression);
 // A pointer among the members and elements of a type.
 struct PointerPart {
   std::string path;  // in C notation: ".parent", "[1]"
-  std::string type;  // its name in a TypeModel
+  std::string type;  // the type's name in a TypeModel
 };
 
-// The pointer `offset` bytes after the start of a `type`, if there is one.
+// The pointer at `offset` in a value of `type`, if there is one.
 std::optional<PointerPart> pointer_at(const Dwarf_Die& type,
                                       std::uint64_t offset,
                                       types::DwarfNames& names);

@@ -30,8 +30,8 @@ std::string name_of(const Dwarf_Die& scope) {
 }
 
 constexpr int kDeepestScope = 200;
-// Each lookup walks over a unit, which takes some tens of milliseconds in a large program built
-// with --release.
+// The limit of lookups of procs' makers. A lookup walks over a unit, which takes some tens of
+// milliseconds in a large program built with --release.
 constexpr std::size_t kMostMakerLookups = 200;
 constexpr std::size_t kLongestFile = 4096;
 
@@ -40,8 +40,8 @@ std::string cut(const char* text) {
                          : std::string(std::string_view(text).substr(0, kLongestFile));
 }
 
-// The functions around an instruction, outermost first: one with code of its own, and those that
-// were inlined into it.
+// The functions around an instruction, the outermost first: a function with code of its own, and
+// the functions that were inlined into it.
 class Functions {
  public:
   explicit Functions(Dwarf_Addr pc) : pc_(pc) {}
@@ -52,9 +52,10 @@ class Functions {
   [[nodiscard]] const std::vector<Dwarf_Die>& found() const { return found_; }
 
  private:
-  // False once `die` contained the wanted instruction: nothing beside it can contain it too.
+  // Returns false once `die` has contained the instruction: none of its siblings can contain it,
+  // too.
   bool take(Dwarf_Die die, int depth) {
-    // Only forward, even if a reference to a sibling points back.
+    // Go only forward, even if a reference to a sibling points back.
     if (!std::less<>()(last_, static_cast<const void*>(die.addr))) return false;
     last_ = die.addr;
     const int tag = types::tag_of(die);
@@ -76,7 +77,7 @@ class Functions {
   }
 
   Dwarf_Addr pc_;
-  const void* last_ = nullptr;  // entry passed
+  const void* last_ = nullptr;  // the last entry that was passed
   std::vector<Dwarf_Die> found_;
 };
 
@@ -86,8 +87,8 @@ std::string text_at(Dwarf_Die die, unsigned name) {
                                                        : cut(dwarf_formstring(&attribute));
 }
 
-// The entry of a function, followed by the entries that it refers to: of the function that it is an
-// inlined instance of, and of the declaration that it defines.
+// The entry of a function, followed by the entries to which it refers: the function of which it is
+// an inlined instance, and the declaration that it defines.
 std::vector<Dwarf_Die> declarations_of(const Dwarf_Die& function) {
   constexpr std::size_t kMost = 4;
   std::vector<Dwarf_Die> all = {function};
@@ -125,7 +126,7 @@ void set_line(Dwarf_Die unit, Dwarf_Addr pc, Place& place) {
   }
 }
 
-// The file that the function is written in.
+// The file in which the function is written.
 std::string home_of(Dwarf_Die function) {
   return cut(dwarf_decl_file(&function));
 }
@@ -143,8 +144,8 @@ void set_call(Dwarf_Die unit, const Dwarf_Die& inlined, Place& place) {
       static_cast<std::uint32_t>(types::number_at(inlined, DW_AT_call_column).value_or(0));
 }
 
-// The name of the function at `pc`, which is `name` in debug information, if it is there. Crystal's
-// debug information has methods without their classes; its symbols have both.
+// The name of the function at `pc`, whose name in debug information is `name`. Crystal's debug
+// information has methods without their classes; its symbols have both.
 std::string with_symbol(std::string name, const Module& module, RemoteAddr pc) {
   const auto symbol = module.symbol_at(pc);
   if (!symbol) return name;
@@ -166,7 +167,7 @@ const std::string& Scopes::around(const Dwarf_Die& die) {
   const auto behind = std::partition_point(unit.begin() + 1, unit.end(), [&](const Scope& scope) {
     return !is_before(die.addr, scope.begin);
   });
-  // The last scope within another one ends with that one.
+  // The last scope within another scope ends where the other one ends.
   auto around = static_cast<std::size_t>(std::prev(behind) - unit.begin());
   for (std::size_t at = around; at != 0; at = unit[at].parent) {
     const bool is_over = unit[at].end != nullptr && !is_before(die.addr, unit[at].end);
@@ -183,9 +184,9 @@ Scopes::Unit Scopes::read(const Dwarf_Die& root) {
 }
 
 void Scopes::walk(Dwarf_Die parent, std::size_t scope, int depth, Unit& unit) {
-  std::size_t open = 0;  // the last scope found, whose end is the next entry
+  std::size_t open = 0;  // the last scope, which ends at the next entry
   types::each_child(parent, [&](Dwarf_Die child) {
-    // Only forward, even if a reference to a sibling points back.
+    // Go only forward, even if a reference to a sibling points back.
     if (!is_before(unit.back().begin, child.addr)) return false;
     if (open != 0) unit[open].end = child.addr;
     open = 0;
@@ -202,7 +203,7 @@ void Scopes::walk(Dwarf_Die parent, std::size_t scope, int depth, Unit& unit) {
   });
 }
 
-// A function that no other unit can call has no linkage name.
+// The name of a function. A function that no other unit can call has no linkage name.
 std::string Places::name_of(Dwarf_Die function) {
   const std::vector<Dwarf_Die> all = declarations_of(function);
   for (const Dwarf_Die& die : all) {
@@ -222,15 +223,15 @@ std::string Places::name_of(Dwarf_Die function) {
 
 std::string Places::maker_of(ModuleDebug& module, const Dwarf_Die& proc) {
   const DeclaredAt declared = declared_at(proc);
-  // Inserted before the search: a damaged file may say that a proc makes itself, and the recursion
-  // ends here.
+  // The entry is inserted before the search, so that the recursion ends here: a damaged file may
+  // say that a proc makes itself.
   const auto [known, is_new] = makers_.try_emplace({&module, declared.file, declared.line});
   if (is_new) known->second = find_maker(module, declared);
   return known->second;
 }
 
-// The only function that has code from the line that the proc is written on; empty if there are
-// several.
+// The function that has code from the line on which the proc is written; empty if there are several
+// such functions.
 std::string Places::find_maker(ModuleDebug& module, const DeclaredAt& proc) {
   std::string maker;
   for (const Dwarf_Addr pc : module.proc_lines().at(proc)) {
@@ -243,8 +244,8 @@ std::string Places::find_maker(ModuleDebug& module, const DeclaredAt& proc) {
   return maker;
 }
 
-// The innermost function at `pc`, or the maker of that one if it is a proc too. Empty in code of
-// the proc itself, which may be inlined anywhere.
+// The innermost function at `pc`, or its maker if it is a proc, too. Empty in code of the proc
+// itself, which may be inlined anywhere.
 std::string Places::maker_at(ModuleDebug& module, Dwarf_Addr pc, const DeclaredAt& proc) {
   const auto unit = module.units().at(pc);
   Functions functions(pc);
@@ -258,7 +259,7 @@ std::string Places::maker_at(ModuleDebug& module, Dwarf_Addr pc, const DeclaredA
   const Dwarf_Die& innermost = functions.found().back();
   std::string name = name_of(innermost);
   if (name != kProcName) {
-    const bool has_symbol = functions.found().size() == 1;  // it is not inlined
+    const bool has_symbol = functions.found().size() == 1;  // the function is not inlined
     const RemoteAddr at{pc + module.bias()};
     return has_symbol ? with_symbol(std::move(name), module.module(), at) : name;
   }

@@ -18,17 +18,18 @@ namespace heapattach::unwind {
 // parents. Reads each unit on first use, in one pass. Use this in a sandbox.
 class Scopes {
  public:
-  // "app::Cart::" for members of that class; empty at the outermost level.
+  // The prefix for names in the scope around `die`: "app::Cart::" for a member of that class; empty
+  // at the outermost level.
   [[nodiscard]] const std::string& around(const Dwarf_Die& die);
 
  private:
   struct Scope {
-    const void* begin = nullptr;  // its entry,
-    const void* end = nullptr;    // and the entry after its last one; null if there is none
+    const void* begin = nullptr;  // the scope's entry
+    const void* end = nullptr;  // the entry after the last one in the scope; null if there is none
     std::size_t parent = 0;
     std::string prefix;
   };
-  using Unit = std::vector<Scope>;  // by begin; the first is the unit itself
+  using Unit = std::vector<Scope>;  // sorted by `begin`; the first is the unit itself
 
   static Unit read(const Dwarf_Die& root);
   static void walk(Dwarf_Die parent, std::size_t scope, int depth, Unit& unit);
@@ -49,7 +50,7 @@ class Places {
  private:
   std::vector<Place> by_debug_information(ModuleDebug& module, Dwarf_Addr pc);
   std::string name_of(Dwarf_Die function);
-  // The function that makes the procs of a line.
+  // The function that makes the procs written on a line.
   std::string maker_of(ModuleDebug& module, const Dwarf_Die& proc);
   std::string find_maker(ModuleDebug& module, const DeclaredAt& proc);
   std::string maker_at(ModuleDebug& module, Dwarf_Addr pc, const DeclaredAt& proc);

@@ -11,7 +11,7 @@
 
 namespace heapattach::unwind {
 
-// The state of a thread that called a function, as recorded by the program itself: the registers
+// The state of a thread when it called a function, as the program itself recorded it: the registers
 // after the return, and a copy of the stack from the stack pointer upwards, which may be cut off.
 struct StackSample {
   MachineState registers;
@@ -19,8 +19,8 @@ struct StackSample {
 };
 
 // Walks all samples in order, in a worker like that of walk_stacks(). Reads only the copied stacks.
-// Takes at most `time`, and a third of what is left until `deadline`. Call it while this process
-// has one thread.
+// Takes at most `time`, and at most a third of the time left until `deadline`. Call this while this
+// process has one thread.
 Result<std::vector<StackRecord>> walk_samples(const Modules& modules,
                                               std::span<const StackSample> samples,
                                               const FrameLimits& limits,

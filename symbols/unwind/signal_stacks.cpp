@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostCandidates = 4096;
 
-// The thread's own data is at the end of the stack that it was created with.
+// Whether the thread is on the stack with which it was created, at whose end its own data is.
 bool is_on_own_stack(const Registers& registers, const Mapping& mapping) {
   return mapping.path == "[stack]" || mapping.range.contains(registers.thread_pointer);
 }

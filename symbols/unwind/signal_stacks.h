@@ -9,9 +9,9 @@
 
 namespace heapattach::unwind {
 
-// A signal handler may run on an alternate stack (sigaltstack), while the code that it interrupted
-// is on another stack. Returns the used parts of those interrupted stacks, for threads that are not
-// on their usual stack. `memory` contains the target's code and the threads' current stacks.
+// A signal handler may run on an alternate stack (sigaltstack), and the code that it interrupted on
+// another stack. Returns the used parts of such interrupted stacks, for threads that are not on
+// their usual stack. `memory` contains the target's code and the threads' current stacks.
 std::vector<Range> interrupted_stacks(std::span<const FrozenThread> threads,
                                       const MemoryMap& map,
                                       const MemoryReader& memory);

@@ -27,7 +27,7 @@ class Writer {
   std::vector<std::byte> bytes_;
 };
 
-// Missing bytes read as zero, and are recorded.
+// Reads numbers from bytes. Missing bytes are read as zero, and the reader notes that.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -48,12 +48,12 @@ class Reader {
     bytes_ = bytes_.subspan(size);
     return text;
   }
-  // A number of items, each at least `bytes` long.
+  // Reads a number of items, each of which has at least `bytes`.
   std::size_t take_count(std::size_t bytes) {
     const auto count = take<std::uint32_t>();
     return has(count * bytes) ? count : 0;
   }
-  // A value of an enumeration whose last value is `last`.
+  // Reads a value of an enumeration whose last value is `last`.
   template <class Enum>
   Enum take_one_of(Enum last) {
     const auto value = take<std::uint8_t>();
@@ -73,7 +73,7 @@ class Reader {
   bool is_broken_ = false;
 };
 
-// The next part.
+// What the next part is.
 enum class Tag : std::uint8_t { Stack, Places };
 
 constexpr std::size_t kFrameBytes = 25;

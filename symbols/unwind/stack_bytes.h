@@ -29,7 +29,8 @@ struct FoundStack {
 using FoundPart = std::variant<FoundStack, CodePlaces>;
 
 std::vector<std::byte> to_bytes(const FoundPart& part);
-// Removes the first part from `bytes` and returns it; Malformed if they do not start with one.
+// Removes the first part from `bytes` and returns it. Returns Malformed if `bytes` do not start
+// with a part.
 Result<FoundPart> take_part(std::span<const std::byte>& bytes);
 
 }  // namespace heapattach::unwind

@@ -89,7 +89,7 @@ StackRecord record_of(const WalkedStack& walked) {
   return record;
 }
 
-// The copy of one stack, and no other memory.
+// Reads the copy of one stack, and no other memory.
 class SampledStack final : public MemoryReader {
  public:
   void set(const StackSample& sample) {

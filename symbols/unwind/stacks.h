@@ -19,8 +19,8 @@ namespace heapattach::unwind {
 
 struct Stacks {
   std::vector<StackRecord> stacks;
-  std::vector<CodePlaces> places;       // of all frames, by address, each once
-  std::vector<types::Variable> locals;  // of all frames; their types are in the model
+  std::vector<CodePlaces> places;       // for all frames, sorted by address, each address once
+  std::vector<types::Variable> locals;  // those of all frames; their types are in the model
   std::vector<std::string> notes;       // for -v
 
   // The functions at `pc`; empty if unknown.
@@ -31,7 +31,7 @@ struct Stacks {
 struct StackOwners {
   std::span<const FrozenThread> threads;
   std::span<const crystal::FiberStack> fibers;
-  const MemoryMap* map = nullptr;  // shows which code was generated at run time; null: unknown
+  const MemoryMap* map = nullptr;  // shows the code that was generated at run time; null: unknown
   std::span<const GeneratedFunction> generated{};  // by address
 };
 
@@ -40,26 +40,26 @@ struct StackLimits {
   FrameLimits frames{};
   bool with_locals = true;
   bool with_places = false;
-  // Includes files and lines in modules whose types are not read, such as the C library. Its debug
-  // file takes longer to unpack than everything else in a small program. Otherwise only functions
-  // are looked up there.
+  // Whether to look up files and lines in modules whose types are not read, such as the C library,
+  // whose debug file takes longer to unpack than everything else in a small program. If not, only
+  // functions are looked up there.
   bool with_library_lines = true;
   std::chrono::milliseconds time{10'000};
-  Deadline deadline{};  // of the whole run: walking takes at most a third of what is left
+  Deadline deadline{};  // for the whole run; walking takes at most a third of the time left
 };
 
 // Walks the stacks of all stopped threads and of all suspended fibers in the copy of the target's
 // memory, and finds the variables of their frames. A sandboxed worker does the work, and its result
-// is not trusted; if it dies, the call fails and only these results are lost. Call it while this
-// process has one thread. Adds pointer and array types that only variables have to `model`.
+// is not trusted; if the worker dies, only this result is lost. Call this while this process has
+// one thread. Adds pointer and array types that only variables have to `model`.
 Result<Stacks> walk_stacks(const Modules& modules,
                            types::TypeModel& model,
                            const MemoryReader& capture,
                            const StackOwners& owners,
                            const StackLimits& limits = {});
 
-// Finds the functions at these instructions, by address, also in a worker. Takes at most `time`,
-// and a third of what is left until `deadline`.
+// Finds the functions at these instructions, also in a worker. The result is sorted by address.
+// Takes at most `time`, and at most a third of the time left until `deadline`.
 Result<std::vector<CodePlaces>> find_places(const Modules& modules,
                                             std::span<const RemoteAddr> instructions,
                                             std::chrono::milliseconds time,

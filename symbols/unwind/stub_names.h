@@ -12,8 +12,7 @@
 namespace heapattach::unwind {
 
 // The stubs through which a module calls functions of other modules (its procedure linkage table).
-// They have no symbols, but the relocation of the word that a stub jumps through names the
-// function.
+// A stub has no symbol, but it jumps through a word, whose relocation names the function.
 class StubNames {
  public:
   // `elf` may be null; both must outlive this.

@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::size_t kScannedWords = 256;
 constexpr int kMostSignalFrames = 8;
-constexpr int kMostGuesses = 64;  // leftovers of earlier calls may continue for long
+constexpr int kMostGuesses = 64;  // in a row: there may be many leftovers of earlier calls
 
-// The frames of one stack: the innermost ones, and the last ones of the others.
+// The kept frames of one stack: the innermost frames, and the last of all other frames.
 class KeptFrames {
  public:
   explicit KeptFrames(const FrameLimits& limits) : limits_(limits) {}
@@ -67,10 +67,10 @@ struct Unwinder::Step {
   std::optional<std::uint64_t> cfa{};
   FoundBy found_by = FoundBy::FrameTables;
   bool has_caller = true;
-  bool is_exact = false;    // the caller was interrupted: it made no call
-  bool is_certain = false;  // from a scan: the caller called this very function
+  bool is_exact = false;    // the caller was interrupted; it did not make a call
+  bool is_certain = false;  // a scan has found a call of this very function
 
-  // From a frame of the same processor.
+  // Makes a step from a frame, with the registers of the same processor.
   static Step from(const Frame& frame, std::uint64_t cfa, FoundBy found_by) {
     return {
         .caller = MachineState(frame.state.numbers().machine), .cfa = cfa, .found_by = found_by};
@@ -83,8 +83,8 @@ struct Unwinder::Step {
   }
 };
 
-// Between a thread's first frame and its caller there may be nothing but a return address, and not
-// even that if the processor returns to an address in a register.
+// Whether the step moves up the stack. Between a thread's first frame and its caller there may be
+// only a return address, or nothing at all if the processor returns to an address in a register.
 bool Unwinder::moves_up(const Frame& frame, const Step& step) {
   const RegisterNumbers& numbers = frame.state.numbers();
   const bool is_in_register = numbers.return_address != numbers.program_counter;
@@ -99,7 +99,7 @@ WalkedStack Unwinder::walk(const MachineState& innermost,
   signal_frames_ = 0;
   KeptFrames kept(limits);
   kept.add({.state = innermost, .is_exact = is_exact});
-  int guesses = 0;  // in a row
+  int guesses = 0;  // consecutive guesses
   while (true) {
     Frame& frame = kept.back();
     const auto step = next(frame);
@@ -108,7 +108,7 @@ WalkedStack Unwinder::walk(const MachineState& innermost,
     if (kept.count() >= limits.followed) return kept.take(StackEnd::Limit);
     guesses = step->found_by == FoundBy::Scan ? guesses + 1 : 0;
     if (guesses > kMostGuesses) return kept.take(StackEnd::Unknown);
-    // The code that a handler returns to made no call: before it is another function.
+    // The code to which a signal handler returns made no call: before it is another function.
     const bool calls_nothing = step->is_exact || returns_from_signal(step->caller.pc());
     kept.add({.state = step->caller, .is_exact = calls_nothing, .found_by = step->found_by});
   }
@@ -131,8 +131,7 @@ std::optional<StackEnd> Unwinder::end_at(const Frame& frame, const std::optional
   return why_not(frame, next, StackEnd::Corrupt);
 }
 
-// Why the stack cannot be followed from `frame` to code at `next`; `otherwise` if nothing shows
-// why.
+// Why the stack cannot be followed from `frame` to code at `next`; `otherwise` if that is unknown.
 StackEnd Unwinder::why_not(const Frame& frame, RemoteAddr next, StackEnd otherwise) {
   const Mapping* const code = map_ == nullptr ? nullptr : map_->find(next);
   if (code != nullptr && code->executable && !is_code(next)) return StackEnd::Generated;
@@ -159,14 +158,14 @@ bool Unwinder::has_switched_stack(RemoteAddr pc) {
 }
 
 std::optional<Unwinder::Step> Unwinder::next(const Frame& frame) {
-  // The code that a handler returns to has tables in some C libraries only.
+  // The code to which a signal handler returns has tables only in some C libraries.
   if (returns_from_signal(frame.state.pc())) return by_signal_frame(frame);
   if (const GeneratedFunction* const function = function_at(generated_, frame.pc())) {
     return by_generated(*function, frame);
   }
   if (ModuleDebug* debug = modules_.find(frame.pc()); debug != nullptr) {
     const auto step = by_tables(*debug, frame);
-    // After a guess, the registers that the tables start from may be wrong.
+    // After a guess, the registers that the tables use may be wrong.
     if (step && (!is_guess(frame.found_by) || may_follow(frame, *step))) return step;
     if (auto by_its_code = by_code(*debug, frame)) return by_its_code;
   }
@@ -261,8 +260,8 @@ std::optional<Unwinder::Step> Unwinder::by_generated(const GeneratedFunction& fu
   return step;
 }
 
-// The first path to a return that yields a return address. A path whose return address follows a
-// call of this very function is preferred.
+// Follows the function's code to a return, and takes the first path that yields a return address. A
+// path whose return address follows a call of this very function is preferred.
 std::optional<Unwinder::Step> Unwinder::by_code(ModuleDebug& debug, const Frame& frame) {
   const auto function = debug.module().symbol_at(frame.pc());
   const auto frame_pointer = frame.state.frame_pointer();
@@ -310,9 +309,10 @@ std::optional<Unwinder::Step> Unwinder::by_frame_pointer(const Frame& frame) {
   return Step::from(frame, *base + 2 * kWordBytes, FoundBy::FramePointer).to(returns_to, *saved);
 }
 
-// Code without tables or a frame: a word on the stack that follows a call may be the return
-// address. A call of this very function is certain; a call of another one may be a leftover, or of
-// a function that has jumped here.
+// For code without tables and without a frame pointer. A word on the stack may be the return
+// address if it is an address after a call. If that calls this very function, the return address is
+// certain. If it calls another function, the word may be a leftover, or that function has jumped
+// here.
 std::optional<Unwinder::Step> Unwinder::by_scan(const Frame& frame) {
   const ModuleDebug* const here = modules_.find(frame.pc());
   const auto function = here == nullptr ? std::nullopt : here->module().symbol_at(frame.pc());
@@ -329,8 +329,8 @@ std::optional<Unwinder::Step> Unwinder::by_scan(const Frame& frame) {
     step.to(returns_to.value, frame.state.frame_pointer());
     step.is_certain = function && call->target == function->address;
     if (step.is_certain) {
-      // The caller may need these registers: its own frame may be at a distance from its frame
-      // pointer.
+      // Restore the pushed registers: the caller may need them, if its own frame is at a distance
+      // from its frame pointer.
       for (const PushedRegister& one :
            pushed_at_start(here->module(), function->address, RemoteAddr{frame.state.pc()})) {
         step.caller.set(one.number, load(at - one.below));
@@ -343,8 +343,8 @@ std::optional<Unwinder::Step> Unwinder::by_scan(const Frame& frame) {
   return first;
 }
 
-// Programs of aarch64 may sign their return addresses, in the bits above those that addresses use.
-// How many they use depends on the kernel.
+// The code address in a word. Programs of aarch64 may sign return addresses, in the bits above
+// those of an address. The number of bits of an address depends on the kernel.
 std::uint64_t Unwinder::code_address(std::uint64_t word) const {
   constexpr std::array<unsigned, 4> kAddressBits = {48, 47, 42, 39};
   if (word >> kAddressBits.back() == 0 || is_code(RemoteAddr{word - 1})) return word;

@@ -21,8 +21,8 @@ namespace heapattach::unwind {
 // One active call of a function.
 struct Frame {
   MachineState state{};  // current; for a caller, the state after the called function returns
-  std::optional<std::uint64_t> cfa{};  // the start of its caller's part of the stack
-  bool is_exact = false;  // its pc is the next instruction to run, not the one after a call
+  std::optional<std::uint64_t> cfa{};  // the start of the caller's part of the stack
+  bool is_exact = false;  // the pc is the next instruction to run, not the one after a call
   FoundBy found_by = FoundBy::Registers;
 
   // An address in the frame's current instruction: use it to look up functions and lines.
@@ -31,19 +31,20 @@ struct Frame {
 
 struct WalkedStack {
   std::vector<Frame> frames;  // the innermost first
-  // How many frames in the middle of a very deep stack were dropped, and how many entries of
-  // `frames` precede the gap.
+  // For a very deep stack: the number of frames in the middle that were dropped, and the number of
+  // entries of `frames` before the gap.
   std::uint64_t left_out = 0;
   std::size_t left_out_behind = 0;
   StackEnd end = StackEnd::Outermost;
 };
 
-// Walks captured stacks of the target. Nothing on them is trusted: each step must lead to code
-// and move up the stack, except from the stack of a signal handler to the one it interrupted.
+// Walks captured stacks of the target. Nothing on a stack is trusted: each step must lead to code
+// and move up the stack, except from the stack of a signal handler to the stack that it
+// interrupted.
 class Unwinder {
  public:
-  // `map` shows which code was generated at run time; null: unknown. `generated` is what is known
-  // of that.
+  // `map` shows the code that was generated at run time; it may be null. `generated` are the known
+  // functions of such code.
   Unwinder(ModuleDebugs& modules,
            const MemoryReader& memory,
            const MemoryMap* map = nullptr,
