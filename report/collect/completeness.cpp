@@ -11,6 +11,7 @@
 
 #include "attach/memory/window.h"
 #include "report/collect/core_warnings.h"
+#include "report/text/human_bytes.h"
 #include "symbols/cxx/function_name.h"
 
 namespace heapattach::snapshot {
@@ -82,7 +83,7 @@ std::string missing_of_copy(const Target& target, const HeldHeap& held, const he
     return fmt::format("{} bytes could not be read", window->unread_bytes());
   }
   if (heap.unreadable_blocks() > 0) {
-    return fmt::format("{} blocks could not be read", heap.unreadable_blocks());
+    return counted(heap.unreadable_blocks(), "block") + " could not be read";
   }
   return {};
 }

@@ -101,10 +101,10 @@ void check(const Account& account, std::vector<std::string>& problems) {
   const std::uint64_t difference = account.mapped_bytes - account.counted_mapped_bytes;
   const bool is_drift = account.counts_drift && difference % 16 == 0;
   if (account.mapped_chunks != account.counted_mapped_chunks || (difference != 0 && !is_drift)) {
-    problems.push_back(
-        fmt::format("malloc counts {} mapped chunks with {} bytes, and {} with {} bytes were found",
-                    account.counted_mapped_chunks, account.counted_mapped_bytes,
-                    account.mapped_chunks, account.mapped_bytes));
+    problems.push_back(fmt::format(
+        "of mapped chunks, malloc counts {} with {} bytes, and {} with {} bytes were found",
+        account.counted_mapped_chunks, account.counted_mapped_bytes, account.mapped_chunks,
+        account.mapped_bytes));
   }
 }
 
@@ -178,7 +178,9 @@ Result<Heap> read_heap(const Capture& capture, const Places& places) {
   }
   if (arenas->others > 0) {
     heap.unread.push_back(
-        fmt::format("{} more heaps of the C library were not read (dlmopen)", arenas->others));
+        arenas->others == 1 ? std::string("another heap of the C library was not read (dlmopen)")
+                            : fmt::format("{} other heaps of the C library were not read (dlmopen)",
+                                          arenas->others));
   }
   check(heap.account, heap.problems);
   list_blocks(walked, heap.account, heap.index);
