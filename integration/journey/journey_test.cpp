@@ -93,7 +93,7 @@ TEST_CASE("journey: the deadlock of two fibers takes one command") {
 TEST_CASE("journey: the wakeup that a C++ service missed takes one command") {
   LiveTarget target("lost_wakeup");
   CHECK(
-      commands_until({"printer", "PrintQueue::take_job", "lost_wakeup.cpp:24", "pthread_cond_wait"},
+      commands_until({"printer", "PrintQueue::take_job", "lost_wakeup.cpp:25", "pthread_cond_wait"},
                      kHangs, target.pid()) == 1);
   CHECK(harm_done_to(target.pid()) == "");
 }

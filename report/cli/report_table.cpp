@@ -81,8 +81,8 @@ const std::array kReports{
               .help = "objects whose fields have the given values",
               .more = "EXPR is TYPE, or TYPE[PATH OP VALUE and ...], as in the examples. OP is ==, "
                       "!=, <, <=, >, >= or ~ (matches a glob); VALUE is \"text\", a number, true, "
-                      "false or nil. A saved snapshot has values only if it was taken "
-                      "with --values. Each line starts with an address that --why accepts.",
+                      "false or nil. A file has values only if it was saved with --values. "
+                      "Each line starts with an address for --why.",
               .examples = {"find 'Session[@user.name == \"ann\"]' 4711",
                            "find 'Cart[@session == nil]' heap.jsonl.gz"},
               .written = "this report is",
