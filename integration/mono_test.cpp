@@ -367,6 +367,52 @@ TEST_CASE("a Mono thread in Monitor.Wait waits for a pulse of its object, and ho
   }
 }
 
+namespace {
+
+// What the threads of a process wait for, by their names, as far as it is known.
+std::map<std::string, std::string> awaited_by(const std::string& pid) {
+  const ToolRun run = run_tool({"stacks", "--json", pid});
+  simdjson::dom::parser parser;
+  const simdjson::dom::element root = parser.parse(run.output);
+  std::map<std::string, std::string> awaited;
+  for (const simdjson::dom::element thread : root["threads"]) {
+    std::string_view name;
+    std::string_view what;
+    if (thread["name"].get(name) != simdjson::SUCCESS) continue;
+    if (thread["awaited"].get(what) == simdjson::SUCCESS) awaited.emplace(name, what);
+  }
+  return awaited;
+}
+
+}  // namespace
+
+TEST_CASE("a Mono thread that waits in a lock of the library, or for an event, says which one") {
+  const std::string mono = "/usr/bin/mono-boehm";
+  if (::access(mono.c_str(), X_OK) != 0 || !is_target_built("gates_mono")) return;
+  const Workers gates({mono, target_path("gates_mono")});
+  const auto all = gates.all("waits");
+  REQUIRE(all.size() == 6);
+  // A thread may still spin before it waits.
+  std::map<std::string, std::string> awaited;
+  for (int i = 0; i < 100 && awaited.size() < all.size(); ++i) awaited = awaited_by(gates.pid);
+  const ToolRun text = run_tool({"stacks", gates.pid});
+  CAPTURE(text.output);
+  for (const auto& wait : all) {
+    CAPTURE(wait[1]);
+    const std::string address = gates.address_of(wait[2] + wait[3]);
+    // The object itself, or a field of it.
+    const std::string what = wait[4].empty()
+                                 ? fmt::format("a signal of {} {}", wait[2], address)
+                                 : fmt::format(" ({} of {} {})", wait[4], wait[2], address);
+    CHECK(awaited[wait[1]].ends_with(what));
+    CHECK(text.output.find(fmt::format("  waits for {}\n", awaited[wait[1]])) != std::string::npos);
+  }
+  // Idle threads wait for events, so only pulses are worth a remark.
+  const std::string remarks = text.output.substr(0, text.output.find("\n\n"));
+  CHECK(remarks.find("a pulse of ") != std::string::npos);
+  CHECK(remarks.find("a signal of ") == std::string::npos);
+}
+
 TEST_CASE("a second domain of Mono has its own static fields, and its methods have names") {
   const std::string mono = "/usr/bin/mono-boehm";
   if (::access(mono.c_str(), X_OK) != 0 || !is_target_built("workers_mono")) return;

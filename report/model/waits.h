@@ -226,6 +226,7 @@ enum class ThreadWaitKind : std::uint8_t {
   ReadWriteLock,
   ObjectLock,  // of Mono's System.Threading.Monitor
   Pulse,       // of an object, in Monitor.Wait; another thread may have its lock
+  Signal,      // of a WaitHandle of Mono
   End,         // the end of a thread
 };
 
@@ -236,10 +237,11 @@ struct ThreadWaitRow {
   std::string_view words;       // for a lock without a name, after "a"
   bool is_held = false;         // by ThreadWait::thread; it waits for that thread's end otherwise
   std::string_view of{};        // the beginning of ThreadWait::mutex, before the object
-  std::string_view function{};  // remarks count the threads in it that wait for the same object
+  std::string_view function{};  // remarks count the threads in it that wait for the same object;
+                                // empty: they do not, because idle threads wait so
 };
 
-inline constexpr std::array<ThreadWaitRow, 5> kThreadWaits{{
+inline constexpr std::array<ThreadWaitRow, 6> kThreadWaits{{
     {.kind = ThreadWaitKind::Mutex, .words = "mutex", .is_held = true},
     {.kind = ThreadWaitKind::ReadWriteLock, .words = "read-write lock", .is_held = true},
     {.kind = ThreadWaitKind::ObjectLock, .words = "lock", .is_held = true, .of = "the lock of "},
@@ -247,6 +249,7 @@ inline constexpr std::array<ThreadWaitRow, 5> kThreadWaits{{
      .words = "pulse",
      .of = "a pulse of ",
      .function = "Monitor.Wait"},
+    {.kind = ThreadWaitKind::Signal, .words = "signal", .of = "a signal of "},
     {.kind = ThreadWaitKind::End, .words = "thread"},
 }};
 

@@ -305,7 +305,8 @@ void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
 void add_awaited_events(const StackReport& report, Diagnosis& diagnosis) {
   std::map<std::string_view, std::vector<const ThreadSeen*>> waiting;
   for (const ThreadSeen& thread : report.threads) {
-    if (thread.wait.is_for_event()) waiting[thread.wait.mutex].push_back(&thread);
+    const bool is_counted = !thread_wait(thread.wait.kind).function.empty();
+    if (is_counted) waiting[thread.wait.mutex].push_back(&thread);
   }
   for (const auto& [event, threads] : waiting) {
     const std::string who = title_and_function(*threads.front());

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "report/stacks/system_calls.h"
-#include "symbols/mono/classes.h"
 
 namespace heapattach::stacks {
 
@@ -47,6 +47,16 @@ class Recorder final : public MemoryReader {
   mutable std::unordered_map<std::uint64_t, Word> words_;
 };
 
+// The innermost words of a thread's stack.
+std::vector<std::uint64_t> words_of(const FrozenThread& thread, const Capture& capture) {
+  constexpr std::size_t kMostStack = 4096;
+  auto stack = capture.bytes_from(thread.registers->stack_pointer);
+  stack = stack.first(std::min(stack.size(), kMostStack));
+  std::vector<std::uint64_t> words(stack.size() / sizeof(std::uint64_t));
+  std::memcpy(words.data(), stack.data(), words.size() * sizeof(std::uint64_t));
+  return words;
+}
+
 }  // namespace
 
 MonoThread mono_thread(const mono::Facts& mono,
@@ -71,16 +81,46 @@ std::vector<Range> memory_of_mono(const mono::Facts& mono,
   return recorder.take();
 }
 
-std::string name_of(const mono::Facts& mono,
-                    const mono::AwaitedLock& awaited,
-                    const MemoryReader& memory) {
-  mono::ClassReader classes(mono, [&](std::uint64_t at) -> std::optional<std::uint64_t> {
-    const auto word = memory.read_as<std::uint64_t>(RemoteAddr{at});
-    return word ? std::optional(*word) : std::nullopt;
-  });
-  const mono::Class* const found = classes.of_first_word(awaited.vtable);
-  return fmt::format("{} {:#x}", found == nullptr ? std::string("an object") : found->name,
-                     awaited.object.value);
+MonoNames::MonoNames(const mono::Facts& mono, const Capture& capture, const MemoryReader& memory)
+    : capture_(capture),
+      read_([&memory](std::uint64_t at) -> std::optional<std::uint64_t> {
+        const auto word = memory.read_as<std::uint64_t>(RemoteAddr{at});
+        return word ? std::optional(*word) : std::nullopt;
+      }),
+      classes_(mono, read_) {}
+
+std::string MonoNames::awaited(const mono::AwaitedLock& awaited, const FrozenThread& thread) {
+  const mono::Class* const found = classes_.of_first_word(awaited.vtable);
+  std::string text =
+      fmt::format("{} {:#x}", found == nullptr ? "an object" : found->name, awaited.object.value);
+  if (found != nullptr && found->fields.empty() && !found->is_array && !found->is_string) {
+    text += owner_text(objects_of(thread), awaited.object.value);
+  }
+  return text;
+}
+
+std::string MonoNames::event(const FrozenThread& thread, const Modules& modules) {
+  const auto call = thread.registers ? call_of(*thread.registers, modules) : std::nullopt;
+  const auto futex = call ? awaited_futex(*call) : std::nullopt;
+  if (!futex) return {};
+  const std::vector<std::uint64_t> words = words_of(thread, capture_);
+  const bool has_handle = std::any_of(
+      words.begin(), words.end(), [&](std::uint64_t word) { return mono::is_event(word, *futex); });
+  if (!has_handle) return {};
+  const mono::StackObjects objects(classes_, read_, words);
+  const auto handle = objects.awaited_handle(*futex);
+  if (!handle) return {};
+  return fmt::format("{} {:#x}{}", handle->of, handle->object, owner_text(objects, handle->object));
+}
+
+mono::StackObjects MonoNames::objects_of(const FrozenThread& thread) {
+  return {classes_, read_, words_of(thread, capture_)};
+}
+
+std::string MonoNames::owner_text(const mono::StackObjects& objects, std::uint64_t object) {
+  const auto field = objects.reference_to(object);
+  if (!field) return {};
+  return fmt::format(" ({} of {} {:#x})", field->name, field->of, field->object);
 }
 
 }  // namespace heapattach::stacks

@@ -119,11 +119,21 @@ class Joining {
       if (found.known->name.size() > seen.name.size()) seen.name = found.known->name;
       by_small_id_.emplace(found.known->small_id, report_.threads.size());
     }
-    if (!found.awaits) return false;
+    if (!found.known) return false;
+    if (!mono_names_) mono_names_.emplace(*scene_.mono, scene_.capture, scene_.memory);
+    if (!found.awaits) return add_event(thread, seen);
     seen.wait.kind = kind_of(*found.awaits);
     const snapshot::ThreadWaitRow& row = thread_wait(seen.wait.kind);
-    seen.wait.mutex = std::string(row.of) + name_of(*scene_.mono, *found.awaits, scene_.memory);
+    seen.wait.mutex = std::string(row.of) + mono_names_->awaited(*found.awaits, thread);
     if (row.is_held) awaited_.emplace_back(report_.threads.size(), found.awaits->owner);
+    return true;
+  }
+
+  bool add_event(const FrozenThread& thread, ThreadSeen& seen) {
+    const std::string event = mono_names_->event(thread, scene_.modules);
+    if (event.empty()) return false;
+    seen.wait.kind = snapshot::ThreadWaitKind::Signal;
+    seen.wait.mutex = std::string(thread_wait(seen.wait.kind).of) + event;
     return true;
   }
 
@@ -169,7 +179,8 @@ class Joining {
   StackAdder stacks_;
   Descriptors descriptors_;
   std::unordered_map<pid_t, const unwind::StackRecord*> by_thread_;
-  std::vector<std::optional<LockOwner>> owners_;                // of what the threads wait for
+  std::vector<std::optional<LockOwner>> owners_;  // of what the threads wait for
+  std::optional<MonoNames> mono_names_;
   std::unordered_map<std::uint32_t, std::size_t> by_small_id_;  // threads of Mono
   std::vector<std::pair<std::size_t, std::uint32_t>> awaited_;  // … that wait for a lock, its owner
 };

@@ -81,12 +81,16 @@ bool has_waiting(const MemoryReader& memory,
   for (std::uint64_t entry = word_at(memory, record + kWaiting); entry != 0 && budget != 0;
        entry = word_at(memory, entry + kNextWaiting), --budget) {
     const std::uint64_t handle = word_at(memory, entry);
-    if (handle != 0 && is_in_condition(futex, handle + kEventCondition)) return true;
+    if (is_event(handle, futex)) return true;
   }
   return false;
 }
 
 }  // namespace
+
+bool is_event(std::uint64_t handle, RemoteAddr futex) {
+  return handle != 0 && is_in_condition(futex, handle + kEventCondition);
+}
 
 std::optional<ManagedThread> thread_at(const ThreadClass& layout,
                                        RemoteAddr thread_pointer,

@@ -35,11 +35,14 @@ struct AwaitedLock {
 };
 
 // The lock, or the pulse, that a thread waits for that is blocked on `futex`, and whose stack
-// begins at `stack_pointer`; nothing if it waits for something else. An object that it works with
-// has the lock, and the futex belongs to the lock's condition variable, or to that of one of its
-// events.
+// begins at `stack_pointer`; nothing if it waits for something else. The object is found on the
+// thread's stack: its lock's condition variable, or that of one of the lock's events, contains the
+// futex.
 [[nodiscard]] std::optional<AwaitedLock> awaited_lock(RemoteAddr futex,
                                                       RemoteAddr stack_pointer,
                                                       const MemoryReader& memory);
+
+// Whether `futex` is in the condition variable of the event with this handle.
+[[nodiscard]] bool is_event(std::uint64_t handle, RemoteAddr futex);
 
 }  // namespace heapattach::mono
