@@ -141,36 +141,45 @@ bool ClassReader::is_vtable(std::uint64_t vtable, std::uint64_t of) const {
   return false;
 }
 
-std::unique_ptr<Class> ClassReader::read(std::uint64_t vtable) const {
+std::unique_ptr<Class> ClassReader::read(std::uint64_t vtable) {
   const std::uint64_t at = word(vtable);
   if (at == 0 || at % 8 != 0 || !is_vtable(vtable, at)) return nullptr;
-  auto found = std::make_unique<Class>();
-  found->at = at;
+  const auto [common, is_new] = common_.try_emplace(at);
+  if (is_new) common->second = read_common(at);
+  if (!common->second) return nullptr;
+  auto found = std::make_unique<Class>(*common->second);
   found->domain = word(vtable + kVtableDomain);
-  found->name = name_of(at, 0);
-  found->instance_bytes = number(at + kInstanceBytes, 4);
-  if (found->name.empty() || found->instance_bytes < kObjectHeader) return nullptr;
-  found->is_string = number(at + kType + kTypeCode, 1) == kString;
-  found->is_array = number(at + kRank, 1) != 0;
-  if (found->is_array) {
-    read_array(*found);
+  const std::uint64_t slots = number(at + kVtableSlots, 4);
+  const bool has_statics = (number(vtable + kVtableFlags, 1) & kHasStaticFields) != 0;
+  if (!found->is_array && has_statics && slots <= kMostSlots) {
+    found->static_fields_at = word(vtable + facts_.methods_at + slots * 8);
+    found->static_bytes = number(at + kElementBytes, 4);
+  }
+  return found;
+}
+
+std::optional<Class> ClassReader::read_common(std::uint64_t at) const {
+  Class found;
+  found.at = at;
+  found.name = name_of(at, 0);
+  found.instance_bytes = number(at + kInstanceBytes, 4);
+  if (found.name.empty() || found.instance_bytes < kObjectHeader) return std::nullopt;
+  found.is_string = number(at + kType + kTypeCode, 1) == kString;
+  found.is_array = number(at + kRank, 1) != 0;
+  if (found.is_array) {
+    read_array(found);
     return found;
   }
   std::uint64_t base = at;
   for (int i = 0; i < kMostBases && base != 0; ++i, base = word(base + kParent)) {
-    add_fields(base, {}, found->fields);
+    add_fields(base, {}, found.fields);
   }
-  std::sort(found->fields.begin(), found->fields.end(),
+  std::sort(found.fields.begin(), found.fields.end(),
             [](const Field& a, const Field& b) { return a.offset < b.offset; });
-  if (found->fields.size() == 1 && is_enumeration(at)) {
-    found->fields.front().names = names_of_values(at);
+  if (found.fields.size() == 1 && is_enumeration(at)) {
+    found.fields.front().names = names_of_values(at);
   }
-  read_delegate(*found);
-  const std::uint64_t slots = number(at + kVtableSlots, 4);
-  if ((number(vtable + kVtableFlags, 1) & kHasStaticFields) != 0 && slots <= kMostSlots) {
-    found->static_fields_at = word(vtable + facts_.methods_at + slots * 8);
-    found->static_bytes = number(at + kElementBytes, 4);
-  }
+  read_delegate(found);
   return found;
 }
 

@@ -118,7 +118,9 @@ class ClassReader {
                                        std::uint64_t field,
                                        std::uint64_t offset) const;
   [[nodiscard]] bool is_vtable(std::uint64_t word, std::uint64_t of) const;
-  [[nodiscard]] std::unique_ptr<Class> read(std::uint64_t vtable) const;
+  [[nodiscard]] std::unique_ptr<Class> read(std::uint64_t vtable);
+  // Reads what the class has in common in all domains; nothing if it has no name.
+  [[nodiscard]] std::optional<Class> read_common(std::uint64_t at) const;
   struct VtableList {
     std::uint64_t at = 0;  // in the domain
     std::uint64_t array = 0;
@@ -155,6 +157,7 @@ class ClassReader {
   ReadWord read_;
   mutable ImageReader images_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Class>> classes_;  // by vtable
+  std::unordered_map<std::uint64_t, std::optional<Class>> common_;     // by class
   mutable std::unordered_map<std::uint64_t, std::vector<runtimes::Shape::Named>> names_of_values_;
   mutable std::uint32_t steps_ = 0;
 };

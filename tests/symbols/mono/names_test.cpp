@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/mono/classes.h"
 #include "tests/symbols/mono/mono_heap.h"
 
 namespace heapattach {
@@ -61,6 +62,38 @@ TEST_CASE("an object has its class's name, and its words the names of all fields
   CHECK(mono.type_at(other) == "Admin");
   CHECK(mono.type_at(nested) == "Admin.Cursor");
   CHECK(mono.keys_at(other) == "User _log");
+}
+
+TEST_CASE("what a class has in common in all domains is read once") {
+  MonoHeap mono;
+  const auto session = mono.add_class(
+      {.name = "Session", .space = "Shop", .parent = mono.object, .instance_bytes = 32});
+  mono.set_fields(session, {{"Count", 16, mono.type_of(0, 0x08)},
+                            {"User", 24, mono.type_of(mono.string, mono::kString)}});
+  mono.add_vtable(session);
+  const auto other = mono.room(MonoHeap::kMethods + 8);
+  const auto other_domain = mono.room(8);
+  mono.put(other, session);
+  mono.put(other + 0x10, other_domain);
+  std::size_t reads = 0;
+  const auto read = [&](std::uint64_t at) -> std::optional<std::uint64_t> {
+    ++reads;
+    const auto word = mono.heap.fake.memory().read_as<std::uint64_t>(RemoteAddr{at});
+    return word ? std::optional(*word) : std::nullopt;
+  };
+  mono.put(read(session + mono::kRuntimeInfo).value() + 8, other);
+  const mono::Facts facts = mono.facts().value();
+  mono::ClassReader classes(facts, read);
+  const mono::Class* const first = classes.of_first_word(mono.vtables.at(session));
+  REQUIRE(first != nullptr);
+  reads = 0;
+  const mono::Class* const second = classes.of_first_word(other);
+  REQUIRE(second != nullptr);
+  CHECK(reads < 10);
+  CHECK(second->name == first->name);
+  CHECK(second->fields.size() == 2);
+  CHECK(first->domain == mono.domain);
+  CHECK(second->domain == other_domain);
 }
 
 TEST_CASE("only a vtable that its class lists gives a name") {
