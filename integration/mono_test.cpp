@@ -107,7 +107,7 @@ TEST_CASE("objects of a Mono program are found by numbers of every kind") {
     REQUIRE(tab != std::string::npos);
     expected.emplace_back(line->substr(0, tab), line->substr(tab + 1));
   }
-  CHECK(expected.size() == 26);
+  CHECK(expected.size() == 28);
   const std::string pid = fmt::format("{}", child.pid());
   const std::string saved = target_path("orders_mono") + ".jsonl";
   REQUIRE(run_tool({"--values", "-o", saved, pid}).status == 0);

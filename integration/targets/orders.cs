@@ -24,6 +24,7 @@ namespace Shop {
     public decimal Amount;
     public int? Rank;
     public Size Size;
+    public Many Many;  // an enumeration of 1500 values, 0, 3, 6 …, which CMake writes
     public object Boxed;
     public string Name;
     public Order Before;
@@ -44,7 +45,7 @@ namespace Shop {
         IsPaid = i % 3 == 0, Grade = i % 2 == 0 ? 'é' : 'b', State = i < 5 ? State.Sent : State.Paid,
         Route = i % 2 == 0 ? Route.Air : Route.Unknown, Marks = i < 9 ? Marks.Rush : i < 12 ? Marks.Cold | Marks.Rush : 0,
         Amount = i == 9 ? decimal.MaxValue : (i - 50) / 100m, Rank = i % 4 == 0 ? (int?) null : i,
-        Size = new Size { Width = (short) -i, Depth = -((long) i << 33) }, Boxed = i == 77 ? (object) State.New : i * 10, Name = "order " + i
+        Size = new Size { Width = (short) -i, Depth = -((long) i << 33) }, Many = (Many) (4497 - 3 * i), Boxed = i == 77 ? (object) State.New : i * 10, Name = "order " + i
       };
     }
 
@@ -70,6 +71,8 @@ namespace Shop {
       Say("Marks == \"Rush\"", order => order.Marks.ToString() == "Rush");
       Say("Marks != \"None\"", order => order.Marks.ToString() != "None");
       Say("Marks == \"32770\"", order => order.Marks == (Marks.Cold | Marks.Rush));  // has no name
+      Say("Many == \"Value1422\"", order => order.Many.ToString() == "Value1422");
+      Say("Many != \"Value1499\"", order => order.Many.ToString() != "Value1499");
       Say("Boxed == \"New\"", order => order.Boxed.ToString() == "New");
       Say("Amount == 0.05", order => order.Amount == 0.05m);
       Say("Amount < -0.1", order => order.Amount < -0.1m);

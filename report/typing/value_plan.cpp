@@ -188,12 +188,13 @@ std::optional<Scalar> decimal_of(std::span<const std::byte> bytes) {
 }
 
 // An enumeration's values are texts, so that one without a name is not compared with a number, and
-// the others not at all.
+// the others not at all. The names are in the order of their values.
 std::string name_or(std::string digits, std::uint64_t value, const ValuePlan::Field& field) {
-  for (const runtimes::Shape::Named& one : field.names) {
-    if (std::bit_cast<std::uint64_t>(one.value) == value) return one.name;
-  }
-  return digits;
+  const auto wanted = std::bit_cast<std::int64_t>(value);
+  const auto named = std::lower_bound(
+      field.names.begin(), field.names.end(), wanted,
+      [](const runtimes::Shape::Named& one, std::int64_t number) { return one.value < number; });
+  return named != field.names.end() && named->value == wanted ? named->name : digits;
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr std::uint64_t kMostVersionBytes = 256;
 constexpr std::uint64_t kMostStreams = 16;
 constexpr std::uint64_t kMostStreamBytes = 1U << 30U;
 constexpr std::uint64_t kMostRows = 1U << 24U;  // a token has 24 bits for a row
-constexpr std::uint64_t kMostValues = 1024;
+constexpr std::uint64_t kMostValues = 1 << 14;
 constexpr std::uint64_t kMostNameBytes = 512;
 constexpr std::uint64_t kTokenOfTypeDef = 0x02;
 constexpr std::uint64_t kLiteral = 0x40;  // an attribute of a field
@@ -252,6 +252,8 @@ std::vector<runtimes::Shape::Named> Metadata::values_of(std::uint32_t token) con
     if (!named) return {};
     values.push_back(*std::move(named));
   }
+  std::stable_sort(values.begin(), values.end(),
+                   [](const auto& a, const auto& b) { return a.value < b.value; });
   return values;
 }
 
