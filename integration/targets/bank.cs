@@ -51,6 +51,8 @@ namespace Game {
     static readonly Barrier both = new Barrier(2);
     static readonly Screen screen = new Screen();
     static readonly ManualResetEvent never = new ManualResetEvent(false);
+    static readonly ManualResetEvent shown = new ManualResetEvent(false);
+    static int passed;  // threads that have met, and wait for each other now
 
     static string NameOf(Type type) {
       string name = type.DeclaringType != null ? NameOf(type.DeclaringType) + "." + type.Name
@@ -63,7 +65,7 @@ namespace Game {
         var method = frame.GetMethod();
         Console.WriteLine("frame\t" + NameOf(method.DeclaringType) + "\t" + method.Name);
       }
-      Console.WriteLine("shown");
+      shown.Set();
       never.WaitOne();
       return (int) values[0];
     }
@@ -71,9 +73,12 @@ namespace Game {
     static void Transfer(Account from, Account to) {
       lock (from) {
         both.SignalAndWait();
+        Interlocked.Increment(ref passed);
         lock (to) { to.Name += from.Name; }
       }
     }
+
+    static bool Waits(Thread thread) { return (thread.ThreadState & System.Threading.ThreadState.WaitSleepJoin) != 0; }
 
     public static void Main(string[] arguments) {
       Cache.Accounts = new Dictionary<string, Account> { { "first", first }, { "second", second } };
@@ -81,11 +86,13 @@ namespace Game {
       var all = new Screen { Changed = screen.Refresh };
       all.Changed += all.Clear;
       new Thread(() => new Flat().Run(7, new double[4])) { Name = "deep", IsBackground = true }.Start();
-      Thread.Sleep(300);
+      shown.WaitOne();
       if (arguments.Length > 0 && arguments[0] == "deadlock") {
-        new Thread(() => Transfer(first, second)) { Name = "payer with a long name", IsBackground = true }.Start();
-        new Thread(() => Transfer(second, first)) { Name = "receiver", IsBackground = true }.Start();
-        Thread.Sleep(500);
+        var payer = new Thread(() => Transfer(first, second)) { Name = "payer with a long name", IsBackground = true };
+        var receiver = new Thread(() => Transfer(second, first)) { Name = "receiver", IsBackground = true };
+        payer.Start();
+        receiver.Start();
+        while (Volatile.Read(ref passed) < 2 || !Waits(payer) || !Waits(receiver)) Thread.Sleep(10);
       }
       Console.WriteLine("ready {0}", Limits.Most);
       Console.ReadLine();
