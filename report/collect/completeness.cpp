@@ -18,7 +18,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// The bytes of blocks in use on pages that could not be read. They count as zeros.
+// The bytes of blocks in use that are on pages that could not be read. They count as zeros.
 std::uint64_t unread_bytes(const heap::Heap& heap, std::span<const Range> holes) {
   std::uint64_t unread = 0;
   const auto blocks = heap.blocks();
@@ -64,7 +64,7 @@ std::string unseen_roots(const Target& target, const MemoryReader& memory) {
       name);
 }
 
-// Says what is missing from the copy; empty if nothing is.
+// Says what is missing from the copy; empty if nothing is missing.
 std::string missing_of_copy(const Target& target, const HeldHeap& held, const heap::Heap& heap) {
   if (held.index().skipped > 0) return misfits_of(held);
   const auto& holes = held.capture.holes();

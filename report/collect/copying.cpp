@@ -73,7 +73,7 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
   }
   const std::vector<Range> rest = heap::plan_copy(held_.roots, others, copied, held_.map);
   HA_TRY(held_.capture.add(source_.memory, rest, limits_));
-  // Examines the target itself: a clone has its own copies of pages that the target has written to
+  // Examine the target itself: a clone has its own copies of pages to which the target has written
   // since.
   if (with_memory_ && target_.process) {
     held_.memory = HA_TRY(see_memory(*target_.process, held_.index(),
@@ -90,7 +90,7 @@ void Copying::add_fibers(const std::vector<FrozenThread>& threads) {
   for (const crystal::FiberStack& fiber : held_.fibers) add_fiber(fiber);
 }
 
-// Copies everything, because the heaps that the program frees by hand are only found in the copy.
+// Copies all memory, because the heaps that the program frees by hand are found only in the copy.
 Result<std::vector<Range>> Copying::add_everything() {
   held_.private_memory = plan_private_copy(target_, source_.process, held_.map);
   if (held_.is_clone && target_.process) note_uncopied(*target_.process, held_.private_memory);
@@ -130,8 +130,8 @@ Result<std::vector<Range>> Copying::add_heap(std::vector<Range> heap) {
   return heap;
 }
 
-// Skips untouched pages, which have no contents. Finding them takes time, so this is done only if
-// there must be many.
+// Adds ranges, and skips untouched pages, which have no contents. Finding these takes time, so it
+// is done only if there must be many.
 Result<void> Copying::add_contents(const std::vector<Range>& ranges) {
   std::uint64_t bytes = 0;
   for (const Range& range : ranges) bytes += range.bytes;
@@ -144,10 +144,10 @@ Result<void> Copying::add_contents(const std::vector<Range>& ranges) {
   return held_.capture.add_parts(source_.memory, ranges, touched, limits_);
 }
 
-// A running fiber uses its thread's stack range. The collector learns the end of that range only
-// when a collection begins, and until then may have the end of an earlier fiber. So the end is
-// taken from the fiber. The first thread's range stays a Stack, because it is mostly the thread's
-// own.
+// Adds a fiber's stack. A running fiber has its thread's stack range. The collector learns the end
+// of that range only when a collection begins, and until then may have the end of an earlier fiber,
+// so the end is taken from the fiber. The first thread's range remains a Stack, because most of it
+// is the thread's own.
 void Copying::add_fiber(const crystal::FiberStack& fiber) {
   if (!fiber.is_running) {
     held_.roots.push_back({heap::RootKind::Fiber, fiber.stack, 0, fiber.object.value});

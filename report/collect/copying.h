@@ -49,7 +49,7 @@ class Copying {
     return *this;
   }
 
-  // Also copies large objects without pointers in full, which is not otherwise needed.
+  // Also copies large objects without pointers in full, which only some reports need.
   Copying& with_contents(bool is_wanted) {
     with_contents_ = is_wanted;
     return *this;
@@ -62,7 +62,7 @@ class Copying {
   // Copies the heap, or opens a window on it. Returns the ranges that are then available, sorted.
   Result<void> add_contents(const std::vector<Range>& ranges);
   Result<std::vector<Range>> add_heap(std::vector<Range> heap);
-  // Copies all private memory, and the other places of references. Returns the ranges.
+  // Copies all private memory and the other places of references. Returns the copied ranges.
   Result<std::vector<Range>> add_everything();
   void add_fibers(const std::vector<FrozenThread>& threads);
   void add_fiber(const crystal::FiberStack& fiber);

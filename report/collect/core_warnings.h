@@ -8,11 +8,11 @@
 
 namespace heapattach::snapshot {
 
-// Warnings about a core file: what it lacks, and which of its process's files could not be used or
+// Warnings about a core file: what it lacks, and which files of its process could not be used or
 // have changed since.
 [[nodiscard]] std::vector<std::string> warnings_of(const CoreFile& core, const Modules& modules);
 
-// Whether a core file is cut off, and by how much.
+// Says by how much a core file is cut off. Call this only for a file that is.
 [[nodiscard]] std::string cut_core(const CoreFile& core);
 
 }  // namespace heapattach::snapshot

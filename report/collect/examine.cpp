@@ -51,10 +51,10 @@ void look_at_symbols(const Target& target, Examination& found) {
 
 constexpr std::string_view kReadWhileRunning = "it would be read while the target runs";
 
-// The time for stopping and releasing the threads, without copying.
+// The time that it takes to stop and release the threads, without copying.
 constexpr std::chrono::milliseconds kStops{4};
 
-// The memory outside the heap that its owner scans; for a heap whose owner scans nothing, the
+// The memory outside the heap that the heap's owner scans. If the owner scans nothing, the
 // variables of all modules.
 std::vector<Range> memory_of_variables(const Target& target) {
   std::vector<Range> memory;
@@ -74,8 +74,8 @@ std::vector<Range> memory_of_variables(const Target& target) {
   return memory;
 }
 
-// Variables that --why can name: from symbols, or from debug information if the symbols were
-// stripped.
+// The number of variables that --why can name: from symbols, or from debug information if the
+// symbols were stripped.
 std::size_t named_globals(const Target& target) {
   const std::vector<Range> variables = memory_of_variables(target);
   std::size_t count = 0;
@@ -89,8 +89,8 @@ std::size_t named_globals(const Target& target) {
   return std::max(count, target.types.globals.size());
 }
 
-// Checks whether a snapshot could read the heap, and fails with the snapshot's error if not.
-// Running threads may be changing the heap at any moment.
+// Checks whether a snapshot could read the heap, and returns the snapshot's error if it could not.
+// Tries several times, because running threads may be changing the heap.
 Result<void> check_heap(const heap::Source& heap, const Target& target) {
   constexpr int kMostTries = 5;
   for (int tries = 1;; ++tries) {
@@ -100,8 +100,8 @@ Result<void> check_heap(const heap::Source& heap, const Target& target) {
   }
 }
 
-// The kinds of heaps that --heap both would read besides the first one. They come after it in the
-// list of kinds.
+// The kinds of heaps that --heap both would read besides the first one. In the list of kinds, they
+// come after the first.
 std::vector<const heap::Kind*> heaps_beside(const Target& target, const Deadline& deadline) {
   const heap::Kind& first = target.heaps.front()->kind();
   const std::function<void(std::string_view)> note = [](std::string_view) {};
@@ -190,7 +190,7 @@ std::optional<ErrorKind> refusal_of(Hold way, const Examination& found) {
   if (is_blocked(found, "any")) return ErrorKind::Os;
   switch (way) {
     case Hold::Freeze:
-      // A freeze would begin, and give up at its deadline.
+      // A freeze would begin, but give up at its deadline.
       if (is_blocked(found, "freeze")) return ErrorKind::Timeout;
       break;
     case Hold::Clone:

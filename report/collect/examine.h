@@ -25,18 +25,18 @@ struct HeapFacts {
   bool is_resident = false;  // the heap is only found in a copy; heap_bytes is the resident memory
   std::string module;
   std::string version;  // empty: unknown
-  std::string layout;   // how it was learned, as in the header of a snapshot
+  std::string layout;   // how the layout was learned, as in the header of a snapshot
   std::uint64_t heap_bytes = 0;
-  std::optional<std::uint64_t> free_bytes;  // none: only a copy of the heap shows it
+  std::optional<std::uint64_t> free_bytes;  // nothing: only a copy of the heap shows it
   std::optional<std::uint64_t> collections;
   bool is_collecting = false;
   std::string runtime;
   std::size_t classes =
       0;  // classes whose objects contain their type: Crystal classes, and C++ classes with vtables
-  std::size_t types = 0;               // with layouts
-  std::size_t globals = 0;             // with names, in memory that the collector scans
-  std::chrono::milliseconds freeze{};  // the approximate pause of each way, if nothing else runs
-  std::chrono::milliseconds clone{};
+  std::size_t types = 0;               // types with layouts
+  std::size_t globals = 0;             // named globals in memory that the collector scans
+  std::chrono::milliseconds freeze{};  // the approximate pause for a freeze, if nothing else runs
+  std::chrono::milliseconds clone{};   // the same for a clone
 };
 
 // The interpreter of a Ruby process, and how its heap would be read. examine() does not fill it in.
@@ -44,7 +44,7 @@ struct RubyFacts {
   std::string version;      // "3.1.2"
   std::string description;  // as Ruby prints it
   std::string module;
-  std::optional<std::uint64_t> heap_bytes;  // size of its pages; nothing if unknown
+  std::optional<std::uint64_t> heap_bytes;  // the size of its pages; nothing if unknown
   std::string no_outside;              // why its memory cannot be read from outside; empty: it can
   std::chrono::milliseconds freeze{};  // the approximate pause, as in HeapFacts
   std::chrono::milliseconds clone{};
@@ -55,18 +55,18 @@ struct TraceProspect {
   std::vector<std::string> entries;  // functions of the collector that can be hooked
   bool follows_ends = false;         // the trace can tell which objects stay in use
   std::vector<std::string> notes;    // what would be missing, and why
-  std::string refusal;               // why the process cannot be traced; empty: it can
+  std::string refusal;               // why the process cannot be traced; empty if it can
   // The present rate of allocation, and the share of one processor that tracing it would take.
   std::optional<double> bytes_per_second = {};
   double cost = 0;
 };
 
-// Everything that can be learned about a process before anything is done to it.
+// What can be learned about a process before anything is done to it.
 struct Examination {
   pid_t pid = 0;
   std::string exe;
   Attributes resource;      // as in the header of a snapshot
-  std::string no_resource;  // why it could not be read; empty: it could, or there is none
+  std::string no_resource;  // why it could not be read; empty if it could, or if there is none
   uid_t user = 0;
   std::size_t threads = 0;
   std::vector<std::pair<char, std::size_t>> states;  // state letter and the number of threads in it
@@ -84,11 +84,11 @@ struct Examination {
 
 class Opened;
 
-// Adds what the process publishes about itself.
+// Adds the attributes that the process publishes about itself.
 void add_resource(const Opened& opened, Examination& found);
 
-// The kind of error with which the obstacles would make a snapshot of this kind fail; nothing if it
-// would succeed.
+// The kind of error with which a snapshot taken in this way would fail; nothing if it would
+// succeed.
 [[nodiscard]] std::optional<ErrorKind> refusal_of(Hold way, const Examination& found);
 
 // A dry run: inspects the process as a snapshot would beforehand, but writes and stops nothing.

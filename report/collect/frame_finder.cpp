@@ -10,7 +10,8 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// A function that calls no other keeps data below the stack pointer, and so does a suspended fiber.
+// A function that calls no other function may keep data so far below the stack pointer, and so may
+// a suspended fiber.
 constexpr std::uint64_t kBelow = kRedZoneBytes;
 
 std::uint64_t bytes_of(const types::TypeModel& types, types::TypeRef ref) {
@@ -72,8 +73,8 @@ std::optional<std::uint32_t> FrameFinder::frame_around(const OneStack& stack, Re
   }
   const std::uint32_t frame = std::prev(behind)->frame;
   const RemoteAddr end = frames[frame].cfa;
-  // A frame whose end is unknown ends where the next one begins, unless frames were left out in
-  // between.
+  // If its end is unknown, a frame ends where the next one begins, unless frames in between were
+  // left out.
   const bool is_next_known =
       frame + 1 < frames.size() &&
       (stack.record->left_out == 0 || frame + 1 != stack.record->left_out_behind);
@@ -94,7 +95,7 @@ FrameFinder::Found FrameFinder::found(const OneStack& stack,
   return result;
 }
 
-// The innermost variable of the frame that is in memory there, or null.
+// The innermost variable of the frame that is in memory at that address; null if there is none.
 const types::Variable* FrameFinder::variable_at(const OneStack& stack,
                                                 std::uint32_t frame,
                                                 RemoteAddr at) {

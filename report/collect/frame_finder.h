@@ -21,10 +21,10 @@ class FrameFinder {
   struct Found {
     std::uint32_t frame = 0;  // an index into the stack's record
     std::string variable;     // empty: unknown
-    // The function that the variable belongs to, as an index into Place::inlined, if it is not the
-    // frame's own function.
+    // The variable's function, as an index into Place::inlined, if it is not the frame's own
+    // function.
     std::optional<std::uint32_t> inlined;
-    bool is_below = false;  // the thread's stack pointer
+    bool is_below = false;  // the word is below the thread's stack pointer
   };
   // Looks up the word `word` at address `at`. `thread` is 0 for the stack of a suspended fiber. A
   // register saved by an inner frame counts as a variable of the frame to which the register
@@ -33,7 +33,7 @@ class FrameFinder {
                                         std::uint64_t fiber,
                                         RemoteAddr at,
                                         std::uint64_t word) const;
-  // The variable that is in a register of that thread and has the value `word`.
+  // The variable that is in a register of this thread and has the value `word`.
   [[nodiscard]] std::optional<Found> in_register(pid_t thread, std::uint64_t word) const;
 
  private:
@@ -55,7 +55,7 @@ class FrameFinder {
   };
   struct OneStack {
     const unwind::StackRecord* record = nullptr;
-    std::vector<Part> parts;              // where the frames begin, by address
+    std::vector<Part> parts;              // the starts of the frames, by address
     std::vector<InMemory> in_memory;      // by frame and address
     std::vector<InRegister> in_register;  // by word and frame
   };

@@ -11,7 +11,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-constexpr std::size_t kMostStack = std::size_t{64} << 20;  // of a thread, that is searched
+constexpr std::size_t kMostStack = std::size_t{64} << 20;  // the most bytes searched of a stack
 
 std::vector<Range> places_of_code(const MemoryMap& map) {
   std::vector<Range> places;

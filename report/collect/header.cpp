@@ -41,7 +41,7 @@ Heap account_of(const heap::Source& source, const heap::Contents& contents) {
   account.layout = source.layout();
   account.collecting = counters.collecting;
   account.collections = counters.collections;
-  // Without the heap's own counters, uses the sum of its blocks, which is the same.
+  // Without the heap's own counters, use the sum of its blocks, which is the same.
   account.heap_bytes = counters.heap_bytes.value_or(index.used_bytes + index.free_bytes);
   account.free_bytes = counters.free_bytes.value_or(index.free_bytes);
   account.unmapped_bytes = counters.unmapped_bytes.value_or(index.unmapped_bytes);

@@ -11,7 +11,8 @@
 
 namespace heapattach::snapshot {
 
-// Fills the header: the process, the time, how it was held, and the collector's own counters.
+// Fills the header: the process, the time, how the process was held, and the collector's own
+// counters.
 void fill_header(const Target& target,
                  const HeldHeap& held,
                  const TakeOptions& options,
@@ -20,7 +21,7 @@ void fill_header(const Target& target,
 // Fills the part that does not depend on a heap: the process, and the machine if it is live.
 void fill_origin(const Opened& opened, Header& header);
 
-// When the process was started, in the format of the header; empty if unknown.
+// The time when the process was started, in the format of the header; empty if unknown.
 [[nodiscard]] std::string start_time(const Process& process);
 
 // A time in the format of the header: RFC 3339, UTC, with milliseconds.

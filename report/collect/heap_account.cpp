@@ -26,7 +26,8 @@ std::optional<HeapAccount> heap_account(const Snapshot& snapshot, std::size_t nu
   const std::uint64_t free = std::min(*from.free_bytes, heap.heap);
   heap.unmapped = std::min(from.unmapped_bytes.value_or(0), free);
   heap.free = free - heap.unmapped;
-  // A heap read without a freeze may contradict itself: the difference is at least 0.
+  // If a heap was read without a freeze, its numbers may contradict each other; the difference is
+  // then 0.
   const std::uint64_t in_use = heap.heap - free;
   heap.fragmented_known = !snapshot.header.live_only || from.leaked_bytes.has_value();
   if (snapshot.header.live_only && from.leaked_bytes) {

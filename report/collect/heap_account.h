@@ -8,7 +8,8 @@
 
 namespace heapattach::snapshot {
 
-// The accounts of the snapshot's heaps, in their order; none for a heap whose numbers are unknown.
+// The accounts of the snapshot's heaps, in their order; nothing for a heap whose numbers are
+// unknown.
 [[nodiscard]] std::vector<std::optional<HeapAccount>> heap_accounts(const Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

@@ -48,7 +48,7 @@ Result<void> read_heaps(const Target& target, const Request& request, HeldHeap& 
     append(target.heaps[i]->kind().is_collected ? heap::memory_of(contents.index) : contents.own,
            taken.blocks);
     taken.blocks = heap::joined(std::move(taken.blocks));
-    // A collector may have moved the break, and then its memory lies between pieces of malloc's.
+    // If a collector has moved the break, its memory is between pieces of malloc's memory.
     append(taken.blocks, taken.foreign);
     append(contents.index.headers, taken.foreign);
     taken.foreign = heap::joined(std::move(taken.foreign));

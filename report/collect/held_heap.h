@@ -24,26 +24,26 @@ struct HeldHeap : Holding {
   [[nodiscard]] const heap::BlockIndex& index() const { return heaps.front().index; }
   [[nodiscard]] const heap::Counters& counters() const { return heaps.front().counters; }
 
-  std::optional<Clone> clone;  // the capture's window shows its heap
+  std::optional<Clone> clone;  // the clone whose heap the capture's window shows
   Capture capture;
-  std::vector<heap::Contents> heaps;  // as Target::heaps
-  PrivateMemory private_memory;       // if all of it was copied
+  std::vector<heap::Contents> heaps;  // in the order of Target::heaps
+  PrivateMemory private_memory;       // filled if all private memory was copied
   MemoryMap map;
-  std::vector<heap::RootRange> roots;  // of a collector: modules, stacks and suspended fibers
-  std::vector<heap::RootRange> roots_by_hand;  // of the heaps that the program frees by hand
+  std::vector<heap::RootRange> roots;  // for a collector: modules, stacks and suspended fibers
+  std::vector<heap::RootRange> roots_by_hand;  // for the heaps that the program frees by hand
   std::vector<crystal::FiberStack> fibers;
   std::optional<SeenMemory> memory;  // the resident parts of its memory, if requested
-  OtherReferences others;            // if all private memory was copied
+  OtherReferences others;            // filled if all private memory was copied
 };
 
 // The difference between the blocks in the index and the collector's own counters.
 std::uint64_t unaccounted_bytes(const HeldHeap& held);
 
-// The copy, as the readers of heaps see it. Borrows everything.
+// Describes the copy to the readers of heaps. Borrows everything.
 heap::Copied copied_of(const Target& target, const HeldHeap& held, const Request& request);
 
-// Reads the heaps from the copy, with the roots of those that the program frees by hand. Call it
-// when the target runs again.
+// Reads the heaps from the copy, and finds the roots of the heaps that the program frees by hand.
+// Call this when the target runs again.
 Result<void> read_heaps(const Target& target, const Request& request, HeldHeap& held);
 
 }  // namespace heapattach::snapshot

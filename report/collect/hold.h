@@ -12,26 +12,26 @@
 #include "report/request.h"
 
 // Holds a target, lets a report copy what it needs, and releases the target. All reports that copy
-// use this: those on heaps, on stacks, and on Ruby.
+// memory use this: those on heaps, on stacks, and on Ruby.
 namespace heapattach::snapshot {
 
 // The source of a copy.
 struct HeldSource {
   const Process* process = nullptr;  // the target, or a clone of it; null: a core file
   const MemoryReader& memory;
-  const std::vector<FrozenThread>& threads;        // of the target
-  std::chrono::steady_clock::time_point deadline;  // when the copying must have ended
+  const std::vector<FrozenThread>& threads;        // the threads of the target
+  std::chrono::steady_clock::time_point deadline;  // for the end of the copying
 };
 using CopyFrom = std::function<Result<void>(const HeldSource&)>;
 
-// The way and the time in which a target was held.
+// How, when and for how long a target was held.
 struct Holding {
   FreezeReport freeze;
   std::chrono::system_clock::time_point captured;
   // The clock of the target's timers at that moment; unknown for a core file.
   std::optional<std::chrono::nanoseconds> monotonic;
-  bool is_held = false;   // false if it ran while it was read; true for a core file
-  bool is_clone = false;  // it was held until a clone was made; the clone was read
+  bool is_held = false;   // false if the target ran while it was read; true for a core file
+  bool is_clone = false;  // the target was held until a clone was made, and the clone was read
 };
 
 // Options for stopping a target that are not in the request.
@@ -73,7 +73,8 @@ Result<Clone> hold_clone(const Opened& target,
                          const CopyFrom& copy,
                          Holding& holding);
 
-// Ends a clone that was read after hold_clone() returned it. Impossible if it died before that.
+// Ends a clone that was read after hold_clone() returned it. Returns Impossible if it has died
+// before.
 Result<void> end_clone(Clone& clone, const Request& request);
 
 }  // namespace heapattach::snapshot

@@ -25,9 +25,9 @@ ObjectKind kind_of(const heap::Block& block) {
   return block.kind == heap::kNormal ? ObjectKind::Normal : ObjectKind::Custom;
 }
 
-// Fills in the edges. Groups of blocks are searched on all cores, each once, and added in order.
-// Searching twice, first to count the edges, takes longer. Gathering all edges before their number
-// is known takes twice the memory, because edges are the largest array.
+// Fills in the edges. Groups of blocks are searched on all cores, each once, and their edges are
+// added in order. To search twice, first to count the edges, takes longer. To gather all edges
+// before their number is known takes twice the memory, because edges are the largest array.
 class EdgeSearch {
  public:
   EdgeSearch(const JoinSources& from, Snapshot& snapshot, bool of_unreachable)
@@ -50,8 +50,9 @@ class EdgeSearch {
     return (blocks_ + kBlocksAtATime - 1) / kBlocksAtATime;
   }
 
-  // Reserves address space for an edge per word, so that the array hardly ever moves. Only existing
-  // edges take memory. If there is less address space, the array grows (make_room()).
+  // Reserves address space for one edge per word, so that the array hardly ever moves. Only
+  // existing edges take memory. If there is less address space, the array grows later
+  // (make_room()).
   void reserve() {
     std::uint64_t words = 0;
     // With malloc's heap, objects that the collector does not scan may have edges into that heap.
@@ -113,14 +114,14 @@ class EdgeSearch {
     return index;
   }
 
-  // Waits for all earlier groups, and returns where this group's edges begin; nothing if another
-  // worker failed.
+  // Waits for all earlier groups, and returns the place for this group's edges; nothing if another
+  // worker has failed.
   std::optional<std::ptrdiff_t> make_room(std::size_t group, std::size_t count) {
     std::unique_lock lock(mutex_);
     turn_changed_.wait(lock, [&] { return turn_ == group || is_abandoned_; });
     const std::size_t at = snapshot_.edges.size();
-    // Arrays whose elements overlap may have more edges than words. Then the array moves, at a
-    // moment when nobody writes to it.
+    // Arrays whose elements overlap may have more edges than words. The array then moves, when no
+    // worker writes to it.
     if (at + count > snapshot_.edges.capacity()) {
       turn_changed_.wait(lock, [&] { return copying_ == 0 || is_abandoned_; });
     }

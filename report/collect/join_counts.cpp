@@ -1,5 +1,5 @@
-// Each worker counts into a table of its own. The objects of a block often alternate between a few
-// types, so the latest groups of alike objects are found without a search.
+// Counts objects. Each worker counts into a table of its own. The objects of a block often
+// alternate between a few types, so the latest groups of alike objects are found without a search.
 
 #include <array>
 #include <cstddef>

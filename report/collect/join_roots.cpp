@@ -74,8 +74,8 @@ class GlobalNames {
   const Modules& modules_;
   const types::TypeModel& types_;
   std::vector<Range> of_owner_;  // the variables of the heap's owner, sorted
-  std::unordered_map<std::uint64_t, types::TypeRef>
-      type_at_;  // type of the variable that starts at an address
+  // The type of the variable that starts at an address.
+  std::unordered_map<std::uint64_t, types::TypeRef> type_at_;
 };
 
 void take(std::optional<FrameFinder::Found> found, Root& root) {
@@ -86,7 +86,8 @@ void take(std::optional<FrameFinder::Found> found, Root& root) {
   root.is_below_stack_pointer = found->is_below;
 }
 
-// The stack of a fiber that runs on a thread is recorded as the thread's.
+// Sets the frame and the variable of a root on a stack. If a fiber runs on a thread, its stack is
+// recorded as the thread's.
 void name_frame(const RootSources& from, const heap::RootRange& range, RemoteAddr at, Root& root) {
   const auto word = from.held.capture.read_as<std::uint64_t>(at);
   if (!word) return;
@@ -97,7 +98,7 @@ void name_frame(const RootSources& from, const heap::RootRange& range, RemoteAdd
 // Adds the roots of one heap.
 class RootList {
  public:
-  // Adds only roots that point to one of `wanted`; if that is null, to any listed object.
+  // Adds only roots that point to one of `wanted` or, if that is null, to any listed object.
   RootList(const RootSources& from,
            const GlobalNames& globals,
            const heap::ObjectSet* wanted,
@@ -146,7 +147,7 @@ class RootList {
     }
   }
 
-  // Adds the words of an object that is not listed as roots.
+  // Adds as roots the words of an object that is not listed.
   void add_words_of(heap::ObjectRef garbage) {
     if (from_.order.index_of(garbage)) return;
     heap_.for_each_edge(garbage, [&](std::uint64_t offset_words, heap::ObjectRef to) {
@@ -186,7 +187,7 @@ class RootList {
     if (range.kind == heap::RootKind::Stack) root.thread = range.thread;
     if (range.kind == heap::RootKind::Fiber) root.fiber = range.fiber;
     if (range.kind == heap::RootKind::Global) globals_.name(at, root);
-    // A module's variables that begin as zeros may be in anonymous memory.
+    // Variables of a module whose initial value is zero may be in anonymous memory.
     if (root.module.empty() && !range.name.empty()) root.symbol = range.name;
     if (root.thread || root.fiber) name_frame(from_, range, at, root);
     add(std::move(root), to);

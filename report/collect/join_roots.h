@@ -16,9 +16,9 @@ struct RootSources {
   const FrameFinder& frames;
 };
 
-// Fills the roots: each root word that points into a listed object, with its location and owner,
-// and the objects that the collector always keeps alive. With two heaps, an object has the roots
-// that count for its own heap.
+// Fills the roots: each root word that points into a listed object, with the word's location and
+// owner, and the objects that the collector always keeps alive. With two heaps, an object has the
+// roots that count for its own heap.
 void join_roots(const RootSources& from, Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

@@ -6,8 +6,8 @@
 
 namespace heapattach::snapshot {
 
-// Adds stacks to the snapshot's threads and fibers, which must already exist. The frames of a Stack
-// are those of its record, in the same order; fibers with equal stacks share one.
+// Adds stacks to the snapshot's threads and fibers, which must already exist. A Stack has the
+// frames of its record, in the same order; fibers with equal stacks share one Stack.
 void join_stacks(const unwind::Stacks& stacks, const Modules& modules, Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

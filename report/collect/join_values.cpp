@@ -17,16 +17,16 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// The lengths of the texts in std::string buffers. A buffer does not contain its length, and its
-// text may contain a NUL, but the word after the pointer to the buffer has the length. It is used
-// only if a text of that length ends in a NUL. Buffers whose strings are not in an object (but in a
-// global, or on a stack) have no length here.
+// The lengths of the texts in std::string buffers. A buffer does not contain the length, and the
+// text may contain a NUL, but the word after the pointer to the buffer is the length. It is used
+// only if a text of that length ends in a NUL. If the std::string is not in an object, but in a
+// global or on a stack, the length of its buffer is unknown here.
 class TextLengths {
  public:
   // `snapshot` must have its objects and types.
   TextLengths(const JoinSources& from, const Snapshot& snapshot);
 
-  // The length for the object with this number in the heap.
+  // The length of the text in the object with this number.
   [[nodiscard]] std::optional<std::uint64_t> of(std::uint64_t number) const;
 
  private:
@@ -42,7 +42,7 @@ std::vector<bool> rows_of_buffers(const Snapshot& snapshot) {
   return are_buffers;
 }
 
-// Learns from an object's words about buffers whose beginnings they point to.
+// Learns the lengths of the buffers to whose beginnings an object's words point.
 template <class IsBuffer>
 void look_at(const heap::Heap& heap,
              heap::ObjectRef ref,
@@ -84,8 +84,8 @@ std::optional<std::uint64_t> TextLengths::of(std::uint64_t number) const {
   return (behind - 1)->second;
 }
 
-constexpr std::size_t kCrystalText = 12;  // of the text in a String
-constexpr std::size_t kNimText = 16;      // of the text in Nim's string
+constexpr std::size_t kCrystalText = 12;  // the offset of the text in a String
+constexpr std::size_t kNimText = 16;      // the offset of the text in Nim's string
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   // Bytes of any type may be accessed as characters.
@@ -155,7 +155,8 @@ class Reader {
     add(text_of(contents.subspan(kNimText)).substr(0, bytes), Value::kOwn, true, bytes);
   }
 
-  // Decodes no more than can be shown. Half of a pair of surrogates is a replacement character.
+  // Reads a text in UTF-16, as far as it can be shown. A lone surrogate becomes a replacement
+  // character.
   void read_utf16(std::span<const std::byte> contents, const ValuePlan& plan) {
     if (contents.size() < plan.text_at || contents.size() - plan.length_at < 4) return;
     const std::uint64_t units = load<std::uint32_t>(contents, plan.length_at);
@@ -191,7 +192,7 @@ class Reader {
     add(all.substr(0, end), Value::kOwn, true, bytes);
   }
 
-  // A std::string has a pointer to the text, its length, and room for a short text.
+  // Reads a std::string, which has a pointer to the text, its length, and room for a short text.
   void read_std_string(std::span<const std::byte> contents, std::uint64_t at, std::uint32_t path) {
     if (contents.size() < 16 || at > contents.size() - 16) return;
     const auto start = load<std::uint64_t>(contents, at);

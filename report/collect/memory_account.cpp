@@ -26,7 +26,7 @@ MemoryUse use_of(const Mapping& mapping, const SeenMemory& seen) {
   if (holds_any(mapping.range, seen.fibers)) return MemoryUse::FiberStacks;
   if (holds_any(mapping.range, seen.stacks)) return MemoryUse::ThreadStacks;
   if (mapping.path == "[heap]") return MemoryUse::Malloc;
-  const bool is_kernels = mapping.path.starts_with('[');  // [vdso], [vvar], [anon:…]
+  const bool is_kernels = mapping.path.starts_with('[');  // as for [vdso], [vvar], [anon:…]
   return mapping.is_anonymous() && !is_kernels ? MemoryUse::Other : MemoryUse::Files;
 }
 
@@ -41,8 +41,8 @@ bool covers(std::span<const Range> ranges, RemoteAddr page) {
 // The pages of one use in a mapping.
 struct PageCount {
   std::uint64_t pages = 0;
-  std::uint64_t own = 0;     // certainly in RSS
-  std::uint64_t shared = 0;  // in RSS unless they are the zero page
+  std::uint64_t own = 0;     // pages that are certainly in RSS
+  std::uint64_t shared = 0;  // pages that are in RSS unless they are the zero page
 };
 
 // A name for memory of a mapping that belongs to no heap.
@@ -96,7 +96,7 @@ class Accounting {
     share.mapped_bytes += mapped;
   }
 
-  // Adds the part of a mapping that belongs to no heap. Parts with the same name are one.
+  // Adds the part of a mapping that belongs to no heap. Parts with the same name are added up.
   void add_rest(const SeenMapping& one,
                 MemoryUse use,
                 std::uint64_t resident,
@@ -131,9 +131,9 @@ class Accounting {
     return counts;
   }
 
-  // Counts the pages of a mapping with blocks of the heap, and keeps the kernel's sum for the
-  // mapping. If the sum has fewer pages than are present, some are the zero page: the pages that
-  // are certainly the process's own are then counted first.
+  // Divides the pages of a mapping with blocks of the heap among their uses, so that they add up to
+  // the kernel's sum for the mapping. If the sum has fewer pages than are present, some of these
+  // are the zero page; pages that are certainly the process's own are counted first.
   void split(const SeenMapping& one, MemoryUse rest) {
     const std::array<PageCount, kRest + 1> counts = pages_by_use(one);
     const std::array<MemoryUse, kRest> uses{MemoryUse::BlocksInUse, MemoryUse::FreeBlocks,

@@ -18,12 +18,12 @@
 namespace heapattach::snapshot {
 
 enum class MemoryUse : std::uint8_t {
-  BlocksInUse,   // of the collector's heap
-  FreeBlocks,    // its free blocks
-  ThreadStacks,  // of threads
-  FiberStacks,   // of fibers
+  BlocksInUse,   // blocks in use of the collector's heap
+  FreeBlocks,    // free blocks of that heap
+  ThreadStacks,  // stacks of threads
+  FiberStacks,   // stacks of fibers
   Malloc,        // "[heap]"; if malloc's heap was read, all of it
-  Files,         // programs, libraries, mapped files and their shared memory
+  Files,         // programs, libraries, mapped files and shared memory
   Other,         // anonymous memory: the collector's tables, malloc's memory that was not read, …
 };
 inline constexpr std::size_t kMemoryUses = 7;
@@ -39,11 +39,11 @@ struct MemoryShare {
 struct SeenMapping {
   ResidentMapping mapping;
   std::vector<PageState> pages;
-  bool is_mallocs = false;  // all of it
+  bool is_mallocs = false;  // the whole mapping is malloc's
 };
 
 struct SeenStack {
-  RemoteAddr at;  // an address in it
+  RemoteAddr at;  // an address in the stack
   pid_t tid = 0;
   std::string thread;  // the thread's name
 };
@@ -52,16 +52,17 @@ struct SeenStack {
 struct SeenMemory {
   std::vector<SeenMapping> mappings;
   std::vector<Range> used;         // blocks of the heap, sorted, disjoint, of whole pages
-  std::vector<Range> free;         // free blocks, likewise, without unmapped memory
+  std::vector<Range> free;         // free blocks in the same form, without unmapped memory
   std::vector<RemoteAddr> stacks;  // an address in each stack of a thread
   std::vector<RemoteAddr> fibers;  // an address in each stack of a fiber; a thread may run on one
-  std::vector<SeenStack> owners = {};  // of the stacks of threads
+  std::vector<SeenStack> owners = {};  // the owners of threads' stacks
   std::vector<Range> malloc = {};      // malloc's memory, sorted, disjoint; empty: it was not read
-  // The allocator of objects that the process has besides malloc; null: none that is known.
+  // The allocator of objects that the process has besides malloc; null if none is known.
   const heap::ObjectAllocator* objects_of = nullptr;
 };
 
-// Memory outside the heaps that were read: of a file, of a thread's stack, or anonymous.
+// Memory outside the heaps that were read. It is that of a file or of a thread's stack, or
+// anonymous.
 struct NamedMemory {
   std::string name;
   MemoryShare share;
@@ -88,20 +89,20 @@ struct HeapAccount {
   const heap::Kind* kind = &heap_kind();  // never null
   std::uint64_t live = 0;                 // objects that roots reference, directly or not
   std::uint64_t unreachable = 0;          // objects that nothing references any more
-  std::uint64_t fragmented =
-      0;  // in used blocks but not in an object: free slots and unused ends of blocks
+  // Bytes in used blocks that are in no object: free slots and unused ends of blocks.
+  std::uint64_t fragmented = 0;
   std::uint64_t free = 0;      // free blocks, without the unmapped ones
   std::uint64_t unmapped = 0;  // free blocks that were returned to the system
   std::uint64_t heap = 0;
-  bool fragmented_known = true;  // otherwise it is in `unreachable`
-  bool has_totals = true;        // otherwise only `live` and `unreachable` are known
+  bool fragmented_known = true;  // false: `unreachable` contains it
+  bool has_totals = true;        // false: only `live` and `unreachable` are known
   std::vector<heap::Fact> facts{};
   std::string remark{};
 };
 
-// The contents of --summary. For a snapshot, without the process's memory.
+// The contents of --summary. A snapshot does not have the process's memory.
 struct MemorySummary {
-  std::vector<std::optional<HeapAccount>> heaps;  // as Snapshot::heaps; none: numbers are unknown
+  std::vector<std::optional<HeapAccount>> heaps;  // as Snapshot::heaps; nothing: unknown numbers
   std::optional<MemoryAccount> memory;
 };
 

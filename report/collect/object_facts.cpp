@@ -7,7 +7,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// Finds the different size classes of the blocks, and the class of each block.
+// Finds the distinct sizes of the blocks' objects. Returns the class of each block.
 std::vector<std::uint32_t> size_classes(const heap::Heap& heap, std::vector<std::uint64_t>& sizes) {
   std::unordered_map<std::uint64_t, std::uint32_t> classes;
   std::vector<std::uint32_t> of_block;

@@ -37,7 +37,7 @@ class ObjectFacts {
  private:
   const JoinSources& from_;
   const heap::ObjectSet& live_;
-  std::vector<std::uint32_t> class_of_;  // size class of a block's objects
+  std::vector<std::uint32_t> class_of_;  // by block: the size class of its objects
 };
 
 // The set of rows that have objects. Several threads may add to it at once.
@@ -45,8 +45,8 @@ class UsedRows {
  public:
   explicit UsedRows(std::size_t rows) : used_(rows) {}
   void add(TypeIndex row);
-  // The types of the snapshot. Rows that can only come from a reference, and that no object has,
-  // stay without a name.
+  // The types of the snapshot. A row that can only come from a reference and has no objects gets no
+  // name.
   [[nodiscard]] std::vector<Type> types(const TypeRows& rows) const;
 
  private:

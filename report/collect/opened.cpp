@@ -14,7 +14,8 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// A process that is about to exit gives up its memory before it shows as dead.
+// Whether the process has ended, or is about to: it gives up its memory before the kernel shows it
+// as dead.
 bool is_gone(const Process& process) {
   if (!process.is_alive()) return true;
   const auto map = process.maps();

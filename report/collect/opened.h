@@ -19,8 +19,8 @@
 
 namespace heapattach::snapshot {
 
-// A process or a core file opened for reading. Every report on a heap or on stacks starts with one.
-// Nothing is stopped.
+// A process or a core file, opened for reading. Every report on a heap or on stacks starts by
+// opening one. Nothing is stopped.
 class Opened {
  public:
   // Opens the core file, or the process if there is none.
@@ -41,8 +41,8 @@ class Opened {
     }
   }
 
-  // Finds a heap of this kind in a process that may be running. `is_alone`: no other heap is read
-  // with it.
+  // Finds a heap of this kind in a process that may be running. With `is_alone`, no other heap is
+  // read with it.
   Result<std::unique_ptr<heap::Source>> find_heap(const heap::Kind& kind,
                                                   const std::function<void(std::string_view)>& note,
                                                   const Deadline& deadline,
@@ -55,11 +55,11 @@ class Opened {
   std::unique_ptr<const Process> process;  // null for a core file
   std::unique_ptr<CoreFile> core;          // null for a process
   std::unique_ptr<const LiveMemory> live;  // null for a core file
-  const MemoryReader& memory;              // of the process or the core file
+  const MemoryReader& memory;              // the memory of the process or the core file
   MemoryMap map;
   Modules modules{{}};
   Attributes resource;      // what the process publishes about itself
-  std::string no_resource;  // why that could not be read; empty: it could, or there is nothing
+  std::string no_resource;  // why that could not be read; empty if it could, or if there is nothing
 
  private:
   Opened(std::unique_ptr<const Process> opened, Fd mem);

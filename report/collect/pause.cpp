@@ -6,7 +6,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// Measured at 100 to 240 ms for a gigabyte, depending on the machine and the number of idle cores.
+// We measured 100 to 240 ms per gigabyte, depending on the machine and the number of idle cores.
 constexpr std::uint64_t kFreezeMsPerGigabyte = 200;
 constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
 // A pause that people hardly notice.

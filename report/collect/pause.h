@@ -13,16 +13,18 @@ namespace heapattach::snapshot {
 struct PauseEstimate {
   std::chrono::milliseconds freeze{};
   std::chrono::milliseconds clone{};
-  std::optional<std::string> clone_obstacle;  // why no clone would be tried; nothing if one would
+  std::optional<std::string>
+      clone_obstacle;  // why no clone would be tried; nothing if one would be
 };
 
-// `bytes_in_use` is what a freeze would copy.
+// Estimates the pause of each way. `bytes_in_use` is what a freeze would copy.
 PauseEstimate estimate_pause(const Process& process,
                              std::uint64_t bytes_in_use,
                              std::chrono::milliseconds longest);
 
-// Chooses Freeze or Clone for --snapshot auto: a freeze, which changes nothing in the target,
-// unless it would take longer than `max_pause` or, if that is not given, than a short moment.
+// Chooses Freeze or Clone for --snapshot auto. Prefers a freeze, which changes nothing in the
+// target, unless it would take longer than `max_pause` or, if that is not given, than a short
+// moment.
 [[nodiscard]] Hold choose_hold(const PauseEstimate& estimate,
                                std::optional<std::chrono::milliseconds> max_pause);
 

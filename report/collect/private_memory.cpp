@@ -16,7 +16,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// In smaller mappings, looking for untouched pages takes longer than copying them.
+// In a smaller mapping, it takes longer to look for untouched pages than to copy them.
 constexpr std::uint64_t kSmall = 256U << 10;
 
 void add_range(Range range, std::vector<Range>& to) {
@@ -28,7 +28,7 @@ void add_range(Range range, std::vector<Range>& to) {
   }
 }
 
-// Adds the pages for which `is_wanted` holds.
+// Adds the pages for which `is_wanted` is true.
 template <class IsWanted>
 void add_parts(Range range,
                const std::vector<PageState>& pages,
@@ -41,8 +41,8 @@ void add_parts(Range range,
   }
 }
 
-// Finds the pages of a mapping for which `is_wanted` holds. A large mapping is examined in slices,
-// because each page takes 20 bytes of our memory meanwhile.
+// Finds the pages of a mapping for which `is_wanted` is true. A large mapping is examined in
+// slices, because each page takes 20 bytes of our memory meanwhile.
 template <class IsWanted>
 Result<std::vector<Range>> parts_of(const Process& process, Range range, IsWanted is_wanted) {
   constexpr std::uint64_t kSlice = std::uint64_t{1} << 30;
@@ -112,7 +112,7 @@ class CopyPlan {
     const bool is_served = target_.live && target_.live->stalling().userfault_bytes({range}) > 0;
     if (process_ == nullptr || is_served || range.bytes < kSmall) return add_whole(range);
     const bool is_anonymous = mapping.is_anonymous();
-    // The data of a heap's owner must be in one piece.
+    // Copy the data of a heap's owner as a whole, because readers need it in one piece.
     const std::span<const Range> owners = target_.heaps.front()->data();
     const bool is_of_owner = std::any_of(owners.begin(), owners.end(), [&](const Range& data) {
       return data.start.value < range.end().value && range.start.value < data.end().value;
@@ -128,7 +128,8 @@ class CopyPlan {
     }
   }
 
-  // Whether it is a private mapping of a file that is only readable now.
+  // Whether the mapping is a private one of a file that is only readable now. It may have been
+  // writable.
   [[nodiscard]] bool may_have_been_written(const Mapping& mapping) const {
     if (process_ == nullptr || mapping.is_anonymous() || !mapping.is_private) return false;
     if (!mapping.readable || mapping.writable || mapping.path.starts_with("/dev/")) return false;
@@ -162,7 +163,7 @@ std::optional<std::uint64_t> resident_bytes(const Target& target) {
   const auto text = target.process->read_file("statm");
   if (!text) return std::nullopt;
   std::string_view rest = *text;
-  take_number(rest);  // all pages
+  take_number(rest);  // the number of all pages
   const auto resident = take_number(rest);
   if (!resident) return std::nullopt;
   return *resident * page_bytes();

@@ -43,7 +43,7 @@ void add_stacks(std::span<const FrozenThread> threads, pid_t leader, SeenMemory&
       continue;
     }
     add(thread, thread.registers->stack_pointer);
-    // glibc keeps a thread's own data at the end of its stack; the first thread's is elsewhere.
+    // glibc keeps a thread's own data at the end of its stack, except for the first thread.
     if (thread.tid != leader) seen.stacks.push_back(thread.registers->thread_pointer);
   }
 }

@@ -19,15 +19,15 @@ Result<SeenMemory> see_memory(const Process& process,
                               std::span<const FrozenThread> threads,
                               std::span<const crystal::FiberStack> fibers);
 
-// Adds malloc's memory, which is known only after the copy has been read.
+// Adds malloc's memory, which is known only when the copy has been read.
 void add_malloc(const Process& process, std::vector<Range> memory, SeenMemory& seen);
 
-// The memory of a process whose heap cannot be read, or is read in another way. Stops nothing.
-// Unsupported for a core file.
+// The memory of a process whose heap cannot be read, or is read in another way.
 struct SeenProcess {
-  Header header;  // its origin
+  Header header;  // the origin only
   SeenMemory memory;
 };
+// Reads that memory, and stops nothing. Returns Unsupported for a core file.
 Result<SeenProcess> see_process(const Request& request);
 
 }  // namespace heapattach::snapshot

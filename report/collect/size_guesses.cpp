@@ -13,8 +13,8 @@ namespace heapattach::snapshot {
 
 namespace {
 
-constexpr std::uint64_t kLargest = 64U << 10U;  // of the structs that are guessed
-constexpr std::uint64_t kLooks = 1000;          // objects of a size that are looked at
+constexpr std::uint64_t kLargest = 64U << 10U;  // the size of the largest struct that is guessed
+constexpr std::uint64_t kLooks = 1000;          // the number of objects of a size that are examined
 
 // The struct that objects of a size probably are.
 struct Candidate {
@@ -22,7 +22,7 @@ struct Candidate {
   PointerMap map;
   std::uint64_t seen = 0;
   std::uint64_t fitting = 0;    // objects whose words all fit
-  std::uint64_t confirmed = 0;  // … and one of whose pointers confirms the guess
+  std::uint64_t confirmed = 0;  // fitting objects with a pointer that confirms the guess
 };
 
 using Candidates = std::unordered_map<std::uint64_t, Candidate>;  // by usable size
@@ -46,7 +46,8 @@ bool has_pointer(const PointerMap& map) {
                      [](const PointerWord& word) { return word.kind == WordKind::Pointer; });
 }
 
-// Nothing if objects of the type would show it, or if nothing could confirm the guess.
+// Returns nothing if objects of the type would show their type, or if nothing could confirm the
+// guess.
 std::optional<Candidate> candidate_of(const types::TypeModel& model, types::TypeRef ref) {
   if (ref == types::kNoType) return std::nullopt;
   const types::Type& type = model[ref];
@@ -64,7 +65,7 @@ Candidates candidates_of(const types::TypeModel& model) {
   return candidates;
 }
 
-// The rows of the objects of one size that have a type.
+// The rows of those objects of one size that have a type.
 class Siblings {
  public:
   void add(TypeIndex row) {
@@ -79,7 +80,7 @@ class Siblings {
   }
 
   [[nodiscard]] bool has_unknown() const { return has_unknown_; }
-  // The row of nearly all of them.
+  // The row that nearly all of these objects have; nothing if there is none.
   [[nodiscard]] std::optional<TypeIndex> usual_row() const {
     constexpr std::uint64_t kFewest = 10;
     if (typed_ < kFewest) return std::nullopt;
@@ -93,7 +94,7 @@ class Siblings {
   std::uint64_t typed_ = 0;
   std::map<TypeIndex, std::uint64_t> rows_;
   TypeIndex latest_row_ = kNoRow;
-  std::uint64_t* latest_ = nullptr;  // its count
+  std::uint64_t* latest_ = nullptr;  // the count of latest_row_
   bool has_unknown_ = false;
 };
 
@@ -111,8 +112,8 @@ std::unordered_map<std::uint64_t, Siblings> siblings_of(const JoinSources& from)
   return by_size;
 }
 
-// An object without a type is probably what nearly all others of its size are, as references to
-// these show. That also contradicts other guesses.
+// Adds guesses by size: an object without a type probably has the type that references show for
+// nearly all other objects of its size. This also contradicts other guesses.
 void add_siblings(const JoinSources& from, Candidates& candidates) {
   const types::TypeModel& model = from.rows.model();
   for (const auto& [size, siblings] : siblings_of(from)) {
@@ -126,7 +127,7 @@ void add_siblings(const JoinSources& from, Candidates& candidates) {
   }
 }
 
-// A word that may be a pointer: null, or an address of a process.
+// Whether a word may be a pointer: null, or an address of a process.
 bool may_be_pointer(std::uint64_t word) {
   constexpr std::uint64_t kFirstAddress = 0x10000;  // vm.mmap_min_addr
   return word == 0 || (word >= kFirstAddress && word < kUsualAddressEnd);
@@ -178,15 +179,15 @@ class Look {
   Candidate& candidate_;
 };
 
-// Texts and buffers of the same size may be among the objects, but only a few.
+// Whether enough objects fit. A few texts and buffers of the same size may be among them.
 bool is_likely(const Candidate& candidate) {
   return candidate.seen > 0 && candidate.fitting >= candidate.seen - candidate.seen / 20 &&
          candidate.confirmed >= (candidate.seen + 1) / 2;
 }
 
-// Whether the heap rounds sizes as usable_size_for() does. In a heap that keeps exact sizes, or
-// rounds them in another way, a text would be taken for the struct of the next size. glibc itself
-// does not round mapped chunks, but these are few.
+// Whether the heap rounds sizes as usable_size_for() does. In a heap that has exact sizes, or
+// rounds them in another way, a text would be taken for the struct of the next size. Not even glibc
+// rounds the sizes of mapped chunks in this way, but these are few.
 bool rounds_sizes(const heap::Heap& heap) {
   constexpr std::uint64_t kOneIn = 100;
   std::uint64_t seen = 0;
@@ -209,7 +210,7 @@ bool has_sizes_for_names(const Snapshot& snapshot) {
 
 std::uint64_t usable_size_for(std::uint64_t bytes) {
   constexpr std::uint64_t kHeader = 8;
-  constexpr std::uint64_t kSmallest = 32;  // of a chunk, with its header
+  constexpr std::uint64_t kSmallest = 32;  // the size of the smallest chunk, with its header
   constexpr std::uint64_t kStep = 16;
   const std::uint64_t chunk = (bytes + kHeader + kStep - 1) / kStep * kStep;
   return std::max(chunk, kSmallest) - kHeader;

@@ -11,12 +11,12 @@ namespace heapattach::snapshot {
 // The struct that objects probably are, by the usable size of their allocations.
 using SizeGuesses = std::map<std::uint64_t, std::string>;
 
-// Guesses what malloc's objects without a type are: what nearly all objects of that size are whose
-// type references show; or the only struct of the program, as its debug information describes it,
-// that has an allocation of that size. In either case the objects' words must fit it. Words
-// where the struct has pointers must be null or addresses, other words must not lead to objects,
-// and most objects must have a pointer to an object that is large enough. So a struct without
-// pointers is never guessed: a text of the same size would fit as well.
+// Guesses what malloc's objects without a type are. The guess is the type that references show for
+// nearly all other objects of that size; or the only struct in the program's debug information that
+// has an allocation of that size. In either case, the objects' words must fit the type: words where
+// it has pointers must be null or addresses, other words must not point to objects, and most
+// objects must have a pointer to an object that is large enough. So a struct without pointers is
+// never guessed, because a text of the same size would fit as well.
 //
 // The result is still a guess, because debug information may lack a library's structs.
 [[nodiscard]] SizeGuesses guess_by_size(const JoinSources& from, const Snapshot& snapshot);

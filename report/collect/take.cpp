@@ -30,9 +30,10 @@ namespace heapattach::snapshot {
 
 namespace {
 
-constexpr std::uint64_t kMuchMemory = std::uint64_t{16} << 20;  // for a process
+constexpr std::uint64_t kMuchMemory = std::uint64_t{16} << 20;  // a lot for a process
 
-// Runs soon after the thaw, because it also asks the kernel what the threads wait for.
+// Adds the threads. Call this soon after the thaw, because it also asks the kernel what the threads
+// wait for.
 void join_threads(const Target& target,
                   const HeldHeap& held,
                   const unwind::Stacks& stacks,
@@ -42,7 +43,8 @@ void join_threads(const Target& target,
     snapshot.threads.push_back({thread.tid, thread.name, thread.state});
   }
   for (const crystal::FiberStack& fiber : held.fibers) {
-    // A name is a String that never changes; a literal is outside the captured memory.
+    // A name is a String, which never changes. A literal is outside the captured memory, so it is
+    // read from the target.
     std::string name = crystal::fiber_name(fiber, held.capture);
     if (name.empty()) name = crystal::fiber_name(fiber, target.memory);
     snapshot.fibers.push_back({fiber.object.value, std::move(name)});
@@ -50,8 +52,8 @@ void join_threads(const Target& target,
   if (waits != nullptr) waits->join(target, held, stacks, snapshot);
 }
 
-// The frames on the program's stacks and their variables, found by a worker whose failure costs
-// nothing else. Counts need only the variables.
+// Finds the frames on the program's stacks and their variables, in a worker. If the worker fails,
+// only these are missing. Counts need only the variables.
 unwind::Stacks find_stacks(const TakeOptions& options, Target& target, const HeldHeap& held) {
   unwind::StackLimits limits;
   limits.with_locals = !target.types.empty();
@@ -107,8 +109,8 @@ void name_objects(const HeldHeap& held,
   target.rows.add_named(std::move(names));
 }
 
-// The objects to list. Also finds how much has leaked, which reports show even if they list live
-// objects only.
+// The objects to list. Also finds how much has leaked, which reports show even if they list only
+// live objects.
 heap::ObjectSet find_listed(const TracedHeap& traced,
                             const heap::ObjectSet& live,
                             const TakeOptions& options,
@@ -175,9 +177,10 @@ void describe_memory(const Target& target, HeldHeap& held) {
   if (!memory.empty()) add_malloc(*target.process, std::move(memory), seen);
 }
 
-// Warns that most of the program's objects are not in malloc's heap, if that is the smaller part of
-// its memory. A runtime that a program contains but hardly uses is not worth a warning. Nobody who
-// asked for malloc's heap by name is warned, and reports on all memory say it themselves.
+// Warns that most of the program's objects are not in malloc's heap, if malloc has the smaller part
+// of its memory. A runtime that a program contains but hardly uses is not worth a warning. There is
+// no warning for a user who asked for malloc's heap by name, or for reports on all memory, which
+// say this themselves.
 void warn_of_other_objects(const Target& target,
                            const TakeOptions& options,
                            const Snapshot& snapshot) {
@@ -200,7 +203,7 @@ void warn_of_other_objects(const Target& target,
       whose(target.heaps.front()->kind()), human_bytes(in_heaps), human_bytes(*anonymous)));
 }
 
-// Freezes the target instead if a clone ended too early and `options` leave the choice.
+// Freezes the target after a clone has ended too early, if `options` leave the choice.
 Result<Snapshot> without_clone(const TakeOptions& options, const Error& error) {
   if (options.hold != Hold::Auto) return error;
   options.request.note(error.message() + ": freezing instead");
@@ -209,7 +212,7 @@ Result<Snapshot> without_clone(const TakeOptions& options, const Error& error) {
   return take_snapshot(frozen);
 }
 
-// Keeps the copied memory for as long as it has readers.
+// Keeps the copied memory as long as it has readers.
 class KeptHeap final : public MemoryReader {
  public:
   explicit KeptHeap(std::unique_ptr<HeldHeap> held) : held_(std::move(held)) {}

@@ -6,9 +6,9 @@
 
 namespace heapattach::snapshot {
 
-// Learns what it can about the target, holds it while its heap is copied, releases it, and turns
+// Learns about the target while it runs, holds it while its heap is copied, releases it, and turns
 // the copy into a snapshot: the objects that are alive by the collector's own rules, their types,
-// and what references them. Snapshot::complete is false if only part of the heap could be read.
+// and the references to them. Snapshot::complete is false if only part of the heap could be read.
 Result<Snapshot> take_snapshot(const TakeOptions& options);
 
 }  // namespace heapattach::snapshot

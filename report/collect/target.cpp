@@ -48,7 +48,9 @@ std::vector<const heap::Kind*> chosen_kinds(HeapChoice choice) {
   return kinds;
 }
 
-// A process has only one of the kinds that share a key, and only one collector is read.
+// Whether a heap like this one has been found: one of a kind with the same key, or another
+// collector's if this is a collector's. A process has only one of the kinds that share a key, and
+// only one collector is read.
 bool has_heap(const HeapFound& found, const heap::Kind& like) {
   return std::any_of(found.heaps.begin(), found.heaps.end(), [&](const auto& heap) {
     const heap::Kind& kind = heap->kind();
@@ -56,8 +58,8 @@ bool has_heap(const HeapFound& found, const heap::Kind& like) {
   });
 }
 
-// A heap that the target does not have, and why. If several kinds share the key, the reason is that
-// of the last one.
+// A heap that the target does not have, and why. If several kinds share the key, the reason is the
+// one for the last kind.
 struct MissingHeap {
   std::string_view key;
   Error error;
@@ -115,7 +117,7 @@ Result<void> check_values(const TakeOptions& options, const HeapFound& found) {
   return {};
 }
 
-// How long to search for the allocation sites of classes without a name.
+// The limit for the search for the places where classes without a name are allocated.
 constexpr std::chrono::milliseconds kLongestLabelling{5'000};
 
 // The ranges of the main program's code.
@@ -151,7 +153,7 @@ types::TypeModel find_types(const TakeOptions& options,
   } else {
     options.request.note("types are not kept: " + cache.error().message());
   }
-  // Layouts from the compiler come first. A list with only names has none.
+  // The compiler's layouts come first. A list that has only names has no layouts.
   const bool has_layouts = std::any_of(classes.types().begin(), classes.types().end(),
                                        [](const auto& type) { return !type.fields.empty(); });
   types::TypeModel found = has_layouts ? types::types_from_table(classes) : types::TypeModel{};
@@ -197,8 +199,8 @@ Result<NamesFound> find_names(const TakeOptions& options,
   return names;
 }
 
-// The types of a Nim program without debug information, from its own information at run time, which
-// a program without symbols is searched for.
+// Adds the types of a Nim program without debug information. The program has information on types
+// at run time; without symbols, the program is searched for it.
 void add_nim_types(const Opened& target, const HeapFound& heap, NamesFound& names) {
   const bool may_be_nim = names.runtime == "c" || names.runtime == "c++";
   const bool has_debug_information = names.types.find(nim::kString) != types::kNoType;

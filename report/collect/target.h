@@ -36,12 +36,12 @@ struct NamesFound {
   types::TypeModel types;
 };
 
-// Everything that can be learned about a target while it runs undisturbed, or about a core file:
-// where its heap is, how to read it, and the names of its types. It is complete once constructed,
-// and never moved, because its parts refer to each other.
+// What can be learned about a target while it runs undisturbed, or about a core file: where its
+// heap is, how to read it, and the names of its types. A Target is complete once it is constructed,
+// and is never moved, because its parts refer to each other.
 class Target : public Opened, public HeapFound, public NamesFound {
  public:
-  // Reads the target's files and a little of its memory; stops nothing.
+  // Reads the target's files and a little of its memory. Stops nothing.
   static Result<std::unique_ptr<Target>> learn(const TakeOptions& options);
 
   Target(Opened opened, HeapFound heap, NamesFound names, crystal::FiberLayout fiber_layout);

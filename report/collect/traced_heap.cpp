@@ -38,7 +38,7 @@ void add_by_hand(const HeldHeap& held, const heap::Heap& collector, TracedHeap& 
   traced.heap = std::move(heap);
 }
 
-// Calls visit(ref) for each object of `set` that is the collector's.
+// Calls visit(ref) for each object of the collector in `set`.
 template <class Visit>
 void for_each_of_collector(const heap::Heap& heap, const heap::ObjectSet& set, const Visit& visit) {
   for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
@@ -53,8 +53,8 @@ heap::ObjectSet without_chunks(const heap::Heap& heap, const heap::ObjectSet& se
   return some;
 }
 
-// Traces a collector's heap whose roots are not known together with the heaps that the program
-// frees by hand, because its objects and their allocations reference each other.
+// Traces a collector's heap, whose roots are not known, together with the heaps that the program
+// frees by hand, because the objects of both reference each other.
 TracedHeap trace_together(const Target& target,
                           const HeldHeap& held,
                           const Request& request,
@@ -73,10 +73,10 @@ TracedHeap trace_together(const Target& target,
   return traced;
 }
 
-// Crystal allocates a stack for its handler of SIGSEGV, which only the kernel references
-// (setup_segfault_handler). The kernel does not show its address, but its size is known. If several
-// unreferenced allocations have that size, none of them is taken for it, because one may be a leak.
-// glibc's malloc and musl's older one round it up.
+// Keeps the stack that Crystal allocates for its handler of SIGSEGV (setup_segfault_handler), and
+// that only the kernel references. The kernel does not show its address, but its size is known;
+// glibc's malloc and musl's older one round it up. If several unreferenced allocations have that
+// size, none of them is kept, because one may be a leak.
 void keep_signal_stack(const Target& target, TracedHeap& traced) {
   constexpr std::uint64_t kStackBytes = 8192;
   constexpr std::uint64_t kMostRounded = 16;

@@ -10,11 +10,11 @@
 
 namespace heapattach::snapshot {
 
-// A copied heap, or two of them as one, and its live objects. Borrows the copy.
+// A copied heap, or two heaps as one, and its live objects. Borrows the copy.
 struct TracedHeap {
   std::unique_ptr<const heap::JoinedBlocks> blocks;  // of all heaps; null if there is only one
   std::unique_ptr<const heap::Heap> heap;
-  heap::LiveSet found;  // live by the collector's rules; without a collector, by malloc's
+  heap::LiveSet found;  // the objects alive by the collector's rules or, without one, by malloc's
   // With two heaps: the reachable allocations of malloc, and the collector's garbage through which
   // they are reached.
   std::optional<heap::LiveSet> beside;
@@ -30,7 +30,7 @@ struct TracedHeap {
   [[nodiscard]] heap::ObjectSet of_collector(const heap::ObjectSet& objects) const;
 };
 
-// Traces what was copied. Malformed if two heaps contradict each other.
+// Traces the copied heaps. Returns Malformed if two heaps contradict each other.
 Result<TracedHeap> trace_heap(const Target& target, const HeldHeap& held, const Request& request);
 
 }  // namespace heapattach::snapshot

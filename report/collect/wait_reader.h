@@ -16,25 +16,24 @@ class Target;
 struct HeldHeap;
 struct Snapshot;
 
-// Adds to a snapshot what its threads and fibers wait for. The only implementation is in
-// report/stacks.
+// Adds to a snapshot what its threads and fibers wait for. The implementation is in report/stacks.
 class WaitReader {
  public:
   virtual ~WaitReader() = default;
 
-  // The memory that it needs besides the heap, the roots and the stacks, in any order. Called while
-  // the target is held, after the heap was copied.
+  // The memory that the reader needs besides the heap, the roots and the stacks, in any order.
+  // Called while the target is held, after the heap was copied.
   [[nodiscard]] virtual std::vector<Range> needs(const Target& target,
                                                  const HeldHeap& held,
                                                  std::span<const FrozenThread> threads) const = 0;
 
-  // `snapshot` has its threads and fibers, in the order of `held`.
+  // Adds the waits. `snapshot` already has its threads and fibers, in the order of `held`.
   virtual void join(const Target& target,
                     const HeldHeap& held,
                     const unwind::Stacks& stacks,
                     Snapshot& snapshot) const = 0;
 
-  // `snapshot` also has its objects, edges and roots.
+  // Adds what needs the objects: `snapshot` now also has its objects, edges and roots.
   virtual void join_objects(const Target& target,
                             const HeldHeap& held,
                             Snapshot& snapshot) const = 0;

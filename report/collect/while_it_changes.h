@@ -8,8 +8,8 @@
 
 namespace heapattach::snapshot {
 
-// Reads lists that the process may be changing. While they are Malformed, tries again a little
-// later, except for a core file, whose lists do not change.
+// Reads lists that the process may be changing. If the result is Malformed, tries again a little
+// later, but not for a core file, whose lists do not change.
 template <class Read>
 auto while_it_changes(bool is_live, const Deadline& deadline, const Read& read) {
   constexpr int kMostTries = 5;
