@@ -23,7 +23,8 @@ namespace {
 
 constexpr std::uint64_t kOwner = 8;
 constexpr std::uint64_t kKind = 16;
-constexpr std::uint32_t kShared = 128;  // between processes
+constexpr std::uint32_t kShared = 128;         // between processes
+constexpr std::uint32_t kElision = 256 | 512;  // whether transactions may take it; no kind
 constexpr std::uint32_t kContended = 2;
 constexpr std::uint64_t kReadersFutex = 8;
 constexpr std::uint64_t kWritersFutex = 12;
@@ -101,7 +102,8 @@ std::optional<LockOwner> owner_of_awaited_lock(const SystemCall& call,
   const auto owner = capture.read_as<std::int32_t>(*futex + kOwner);
   if (!owner || *owner <= 0) return {};
   const auto kind = capture.read_as<std::uint32_t>(*futex + kKind);
-  const bool is_private = is_surely_mutex(stack) && kind && *kind < kShared && *owner <= kMostPid;
+  const bool is_private =
+      is_surely_mutex(stack) && kind && (*kind & ~kElision) < kShared && *owner <= kMostPid;
   return LockOwner{*owner, is_private, *futex};
 }
 

@@ -109,7 +109,9 @@ TEST_CASE("the owner of a mutex between processes may be in another process") {
   const NamedStack stack = stack_of("pthread_mutex_lock");
   CHECK(owner_of_awaited_lock(waits_at(0x1000), stack, mutex.memory)->is_private);
   CHECK_FALSE(owner_of_awaited_lock(waits_at(0x1000), {}, mutex.memory)->is_private);
-  mutex.memory.put(kKind, std::uint32_t{128});
+  mutex.memory.put(kKind, std::uint32_t{512});  // PTHREAD_MUTEX_NORMAL, by an attribute
+  CHECK(owner_of_awaited_lock(waits_at(0x1000), stack, mutex.memory)->is_private);
+  mutex.memory.put(kKind, std::uint32_t{512 | 128});
   CHECK_FALSE(owner_of_awaited_lock(waits_at(0x1000), stack, mutex.memory)->is_private);
 }
 
