@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -91,7 +92,9 @@ bool ImageReader::is_as_loaded(std::uint64_t image) const {
 const Image& ImageReader::at(std::uint64_t image) {
   const auto [found, is_new] = images_.try_emplace(image);
   if (is_new) {
-    found->second = {text_at(read_, number(image + kImagePath, 8)), is_as_loaded(image)};
+    std::string path = text_at(read_, number(image + kImagePath, 8));
+    if (path.empty()) path = "an unnamed file";
+    found->second = {std::move(path), is_as_loaded(image)};
   }
   return found->second;
 }
