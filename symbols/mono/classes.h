@@ -40,8 +40,8 @@ struct Class {
   bool is_string = false;
   std::uint64_t element_bytes = 0;  // of an array
   std::vector<Field> fields;        // of an object, or of an array's element
-  // The offsets of a delegate's method, and of the list of those that are combined in it; 0: the
-  // class is not one of delegates.
+  // The offsets of a delegate's method, and of its list of combined delegates; 0: the objects are
+  // not delegates.
   std::uint64_t delegate_method = 0;
   std::uint64_t delegate_list = 0;
   std::uint64_t static_fields_at = 0;  // 0: none
@@ -58,8 +58,8 @@ inline constexpr std::uint64_t kThreadChunks = 8;
   return std::uint64_t{1024} << 2 * chunk;
 }
 
-// Reads classes. Trusts no number: a class takes a bounded number of steps, and a name that is not
-// text is none.
+// Reads classes. Trusts no number: a class takes a bounded number of steps, and only text that is
+// safe to show is a name.
 class ClassReader {
  public:
   // Borrows `facts`.
@@ -104,8 +104,8 @@ class ClassReader {
   static constexpr std::uint32_t kMostSteps = 20'000;
 
   [[nodiscard]] std::uint64_t word(std::uint64_t at) const { return read_(at).value_or(0); }
-  // Whether the class that is being read may take one more step. Classes that contain each other
-  // would take any number.
+  // Whether the class that is being read may take one more step. Without a limit, reading classes
+  // that contain each other would never end.
   [[nodiscard]] bool may_go_on() const { return steps_ < kMostSteps && ++steps_ < kMostSteps; }
   [[nodiscard]] std::uint64_t number(std::uint64_t at, unsigned bytes) const {
     return number_at(read_, at, bytes).value_or(0);
@@ -143,7 +143,7 @@ class ClassReader {
   // The names of an enumeration's values; empty if they are unknown.
   [[nodiscard]] const std::vector<runtimes::Shape::Named>& names_of_values(
       std::uint64_t enumeration) const;
-  // Whether a structure is a System.Decimal whose parts are where they are expected.
+  // Whether a structure is a System.Decimal with all four parts at the usual offsets.
   [[nodiscard]] bool is_decimal(std::uint64_t of) const;
   [[nodiscard]] Field field_of(std::uint64_t type, std::uint64_t offset, std::string name) const;
   void add_fields(std::uint64_t of, const FieldsOf& how, std::vector<Field>& into) const;

@@ -16,7 +16,7 @@ constexpr std::uint64_t kMostEntries = 64;  // of a chunk
 constexpr std::uint64_t kMostCode = 1 << 24;
 constexpr std::size_t kStartBytes = std::size_t{1} << 20;
 
-// In the table, and in a chunk of it.
+// Offsets in the table of methods, and in a chunk of it.
 constexpr std::uint64_t kChunkCount = 8;
 constexpr std::uint64_t kChunks = 16;
 constexpr std::uint64_t kEntryCount = 4;

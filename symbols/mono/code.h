@@ -13,10 +13,10 @@
 
 // The methods that Mono has compiled.
 //
-// A domain has a table of them, in chunks of up to 64 addresses of records, nearly in the order of
-// their code. A record has the method, where its code begins, and how long that is. The table
-// begins with the address of its domain, which proves that it is one. (Sources: domain-internals.h
-// and jit-info.c of 6.8.)
+// A domain has a table of its compiled methods. The table's chunks have the addresses of up to 64
+// records each, nearly in the order of the code. A record has the method, where the method's code
+// begins, and how long the code is. The table is recognised by its first word, the address of its
+// domain. (Sources: domain-internals.h and jit-info.c of 6.8.)
 namespace heapattach::mono {
 
 struct Method {

@@ -29,7 +29,7 @@ inline constexpr std::uint64_t kName = 0x40;
 inline constexpr std::uint64_t kNamespace = 0x48;
 inline constexpr std::uint64_t kToken = 0x50;         // an int
 inline constexpr std::uint64_t kVtableSlots = 0x54;   // an int
-inline constexpr std::uint64_t kElementBytes = 0x88;  // an int; other classes: of the static fields
+inline constexpr std::uint64_t kElementBytes = 0x88;  // an int; not an array: of static fields
 inline constexpr std::uint64_t kFields = 0x90;
 inline constexpr std::uint64_t kType = 0xb0;            // of the class, embedded
 inline constexpr std::uint64_t kRuntimeInfo = 0xc8;     // has the class's vtables
@@ -81,7 +81,7 @@ struct ThreadClass {
   std::uint64_t name = 0;  // the address of its text, in UTF-8
   std::uint64_t name_length = 0;
   std::uint64_t managed_id = 0;  // an int: Thread.ManagedThreadId
-  std::uint64_t statics = 0;     // the addresses of its own static fields ([ThreadStatic])
+  std::uint64_t statics = 0;     // the addresses of the thread's chunks of [ThreadStatic] fields
 };
 
 struct Facts {
@@ -91,11 +91,11 @@ struct Facts {
   std::uint64_t domain = 0;  // the first one; 0: unknown
   std::optional<ThreadClass> threads = std::nullopt;
   std::uint64_t string_class = 0;  // which every domain uses
-  bool knows_images = false;       // whether a file that was changed can be told from others
+  bool knows_images = false;       // whether a changed file can be recognised
 };
 
-// Nothing if the target does not use Mono, Mono has not started yet, or its classes have another
-// layout.
+// Nothing if the target does not use Mono, if Mono has not started yet, or if the layout of its
+// classes is unknown.
 [[nodiscard]] std::optional<Facts> find_mono(const Modules& modules, const MemoryReader& memory);
 
 // Reads the facts, given the class that an exported function such as mono_get_string_class returns;

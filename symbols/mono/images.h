@@ -10,10 +10,10 @@
 // The program's files (images), and whether their names can be believed.
 //
 // Mono maps a file, and its data about classes reference the names in the mapped pages. If the file
-// is overwritten in place, its pages have the names of another program, at the same addresses. Mono
-// keeps what it read when it loaded the file, in memory of its own: the module's identity (a GUID
-// that each build gets anew), where the metadata's streams are, and how many rows each table has.
-// The names are believed only if the pages still say the same. A file that was touched, replaced by
+// is overwritten in place, its pages have the names of another program, at the same addresses. But
+// Mono also keeps what it read when it loaded the file: the module's identity (a GUID that is new
+// in each build), where the metadata's streams are, and how many rows each table has. The names are
+// believed only if the pages still say the same. A file that was touched, replaced by
 // another one of that name, or installed late passes. (Sources: metadata-internals.h and image.c of
 // 6.8; ECMA-335, partition II, 24.2.)
 namespace heapattach::mono {
@@ -36,8 +36,8 @@ class ImageReader {
   // Whether the pages of the image at an address say what Mono has noted about it.
   [[nodiscard]] bool is_as_noted(std::uint64_t image) const;
 
-  // What to tell the user about each image whose names cannot be believed, or were changed while
-  // they were read. Call it when all have been read.
+  // A sentence for the user about each image whose names cannot be believed, or that was changed
+  // while its names were read. Call it when all names have been read.
   [[nodiscard]] std::vector<std::string> warnings() const;
 
  private:

@@ -14,7 +14,7 @@ namespace heapattach::mono {
 
 namespace {
 
-constexpr std::size_t kCodeBytes = 256;  // of the function
+constexpr std::size_t kCodeBytes = 256;  // of the function that adds roots, from its start
 constexpr std::uint64_t kMostEntries = 1 << 20;
 constexpr std::uint64_t kMostThreads = 1 << 16;
 constexpr std::uint64_t kMostChunks = 1 << 16;
@@ -28,8 +28,8 @@ class Reader {
  public:
   explicit Reader(const MemoryReader& memory) : memory_(memory) {}
 
-  // A table: two functions, slots, their number, and how many entries it has. An entry is the start
-  // and the end of a range, and the next entry of its slot.
+  // Reads a hash table of Mono: two functions, the slots, the number of slots, and the number of
+  // entries. An entry has the start and the end of a range, and the next entry of the slot.
   [[nodiscard]] std::optional<std::vector<Range>> registered(RemoteAddr variable) const {
     const std::uint64_t table = word(variable.value);
     const std::uint64_t slots = table == 0 ? 0 : word(table + 0x10);
@@ -52,8 +52,8 @@ class Reader {
     return ranges;
   }
 
-  // Each thread's information begins with the address of the next one, whose low bits are tags, and
-  // has the address of glibc's data about the thread.
+  // Reads the chain of the threads' information. Each begins with the address of the next one,
+  // whose low bits are tags; the second word is the address of glibc's data about the thread.
   [[nodiscard]] std::optional<std::vector<std::uint64_t>> threads(RemoteAddr variable) const {
     std::vector<std::uint64_t> infos;
     for (std::uint64_t at = word(variable.value) & ~kLinkTags; at != 0;
@@ -66,7 +66,7 @@ class Reader {
     return infos;
   }
 
-  // A stack of handles: its last chunk, and its first one. Nothing if it is not one.
+  // Reads a stack of handles: its last chunk, and its first one. Nothing if the address has none.
   [[nodiscard]] std::optional<std::vector<Range>> handles(std::uint64_t stack) const {
     const std::uint64_t top = word(stack);
     std::uint64_t chunk = word(stack + 8);
@@ -94,7 +94,8 @@ class Reader {
   const MemoryReader& memory_;
 };
 
-// Where threads have their stacks of handles. One that the collector leaves out has none.
+// Finds the offset of the stack of handles in the threads' information. A thread that the collector
+// does not know has none.
 std::optional<std::uint64_t> find_handles(const Reader& reader,
                                           std::span<const std::uint64_t> infos) {
   for (std::uint64_t at = 0x10; at < kInfoBytes; at += 8) {

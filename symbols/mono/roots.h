@@ -18,12 +18,12 @@ struct RootVariables {
   std::uint64_t handles_at;  // in a thread's information: the address of its stack of handles
 };
 
-// Finds the variables through the code of the function. Nothing if they are not what they should
-// be; the roots are then unknown.
+// Finds the variables through the code of the function. Nothing if they do not have the expected
+// contents; then the roots are unknown.
 [[nodiscard]] std::optional<RootVariables> find_root_variables(const Module& module,
                                                                const MemoryReader& memory);
 
-// Given the addresses that may be those of the variables.
+// Chooses the variables among candidates, by their contents.
 [[nodiscard]] std::optional<RootVariables> root_variables(const std::vector<RemoteAddr>& tables,
                                                           const std::vector<RemoteAddr>& lists,
                                                           const MemoryReader& memory);

@@ -9,17 +9,19 @@
 
 // Mono's threads, and the locks of objects (System.Threading.Monitor) that they wait for.
 //
-// The word before a thread's own data in glibc has, among others, the address of an object of the
-// class System.Threading.InternalThread, whose fields have names like those of any other class. The
-// second word of an object is its lock. If a second thread has waited for it, the word has the
-// address of a record: its owner, the condition variable at which others wait for it, and a list of
-// the threads in Monitor.Wait, which do not hold it: for each, the handle of an event, which has a
-// condition variable of its own. (Sources: monitor.h, threads.c, mono-tls.c, w32handle.h of 6.8.)
+// A thread's own variables are below its thread pointer. One of them is the address of an object of
+// the class System.Threading.InternalThread, whose fields have names like those of any other class.
+//
+// The second word of an object is its lock. Once a second thread has waited for the lock, the word
+// has the address of a record. The record has the lock's owner, the condition variable at which
+// other threads wait for the lock, and a list of the threads in Monitor.Wait, which do not hold the
+// lock. An entry of the list has the handle of an event, which has a condition variable of its own.
+// (Sources: monitor.h, threads.c, mono-tls.c, w32handle.h of 6.8.)
 namespace heapattach::mono {
 
 struct ManagedThread {
-  std::uint32_t small_id = 0;  // by which locks name their owners; each thread has its own
-  std::string name;            // empty: none
+  std::uint32_t small_id = 0;  // the number by which a lock names its owner
+  std::string name;            // empty: the thread has no name
 };
 
 // Mono's data about the thread with this thread pointer; nothing if the thread is not Mono's.
@@ -31,7 +33,7 @@ struct AwaitedLock {
   bool is_pulse = false;  // a Monitor.Pulse of the object is awaited, not its lock
   RemoteAddr object;
   std::uint64_t vtable = 0;  // of the object
-  std::uint32_t owner = 0;   // its small_id; 0: nobody holds it at the moment
+  std::uint32_t owner = 0;   // the owner's small_id; 0: nobody holds the lock at the moment
 };
 
 // The lock, or the pulse, that a thread waits for that is blocked on `futex`, and whose stack

@@ -11,7 +11,7 @@ namespace heapattach::mono {
 // The word at an address that is a multiple of 8; nothing if it cannot be read.
 using ReadWord = std::function<std::optional<std::uint64_t>(std::uint64_t at)>;
 
-// Both read whole words, so that they never touch the page after the last one that they need.
+// Both functions read whole words, so that they never touch a page that they do not need.
 
 // A number of up to 8 bytes, at any address.
 [[nodiscard]] std::optional<std::uint64_t> number_at(const ReadWord& read,
