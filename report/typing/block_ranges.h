@@ -11,7 +11,7 @@ namespace heapattach::snapshot {
 
 inline constexpr std::uint32_t kBlocksAtATime = 256;
 
-// The most workers that for_block_ranges() uses for a heap.
+// The largest number of workers that for_block_ranges() uses for a heap.
 inline unsigned workers_for_blocks(const heap::Heap& heap) {
   return workers_for((heap.blocks().size() + kBlocksAtATime - 1) / kBlocksAtATime,
                      heap.most_readers());
@@ -31,7 +31,7 @@ void for_block_ranges(const heap::Heap& heap, unsigned workers, const Work& work
   });
 }
 
-// Calls work(first, last) with as many workers as are worthwhile.
+// Calls work(first, last) for such groups, with as many workers as are worthwhile.
 template <class Work>
 void for_block_ranges(const heap::Heap& heap, const Work& work) {
   for_block_ranges(heap, workers_for_blocks(heap),

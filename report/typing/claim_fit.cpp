@@ -8,13 +8,13 @@ namespace {
 
 constexpr std::uint64_t kGranule = 16;
 
-// The fit of an object that begins with what the pointer points to.
+// The fit of an object to whose start the pointer points.
 Fit fit_instance(const Claim& claim, std::uint64_t object_bytes, const heap::SlotSizes& sizes) {
   const std::uint64_t n = claim.bytes;
   if (object_bytes < n) return {};
   if (object_bytes - n <= kGranule && n >= kGranule / 2) return {Rank::Exact, claim.one};
-  // A small structure by itself takes the smallest slot. An array could fit there too, but a
-  // pointer to a structure usually means one.
+  // A single small structure takes the smallest slot. An array could fit there, too, but a pointer
+  // to a structure usually means one structure.
   if (object_bytes <= sizes.smallest && claim.one != claim.many) return {Rank::Loose, claim.one};
   if (claim.has_tail) return {Rank::Loose, claim.one};
   // Several instances need the spare bytes, too: two of 40 bytes do not fit in a collector's 80.
@@ -25,7 +25,7 @@ Fit fit_instance(const Claim& claim, std::uint64_t object_bytes, const heap::Slo
   return sizes.may_hold(object_bytes, n) ? Fit{Rank::Loose, claim.one} : Fit{};
 }
 
-// The object has a header, and room for the element that the pointer points to.
+// The fit of an object that has a header, and room for the element to which the pointer points.
 Fit fit_after_header(const Claim& claim, std::uint64_t object_bytes, std::uint64_t inside) {
   if (claim.many == kNoRow || claim.step == 0 || inside < claim.header) return {};
   if ((inside - claim.header) % claim.step != 0) return {};
@@ -54,8 +54,8 @@ Fit fit_size(const Claim& claim,
   return {};
 }
 
-// An object that is as large as an instance of a derived type may be one: nothing shows which of
-// the two it is.
+// If an object is as large as an instance of a derived type, nothing shows which of the two types
+// it has. Returns a fit for both then, and otherwise `found`.
 Fit or_subtype(const Fit& found,
                const Claim& claim,
                std::uint64_t object_bytes,
@@ -84,8 +84,8 @@ Fit fit(const Claim& claim,
   if (!layout.is_precise) return found;
   if (block.is_atomic() && layout.has_pointers()) return {};
   if (!block.is_atomic() && claim.by_kind && !layout.may_point()) {
-    // Crystal would have allocated such an object as atomic, so it is something else, or belongs to
-    // a C library.
+    // Crystal would have allocated such an object as atomic. So this is something else, or belongs
+    // to a C library.
     return claim.other_kind == kNoRow ? Fit{} : Fit{Rank::Name, claim.other_kind};
   }
   return found;
@@ -97,7 +97,7 @@ bool may_be_single(const Claim& claim, const Fit& found, const heap::Block& bloc
          block.object_bytes <= std::min(kLargestMerged, 4 * claim.bytes);
 }
 
-// No address has two bytes that are not zero at its end, so no pointer is part of a text.
+// The two highest bytes of an address are zero, so no pointer is part of a text.
 bool is_text_to_its_end(const Claim& claim, std::span<const std::byte> contents) {
   const auto end = static_cast<std::size_t>(
       std::find(contents.begin(), contents.end(), std::byte{0}) - contents.begin());

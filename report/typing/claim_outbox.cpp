@@ -7,7 +7,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-constexpr std::size_t kShareAbove = 4;  // regions that a worker keeps when others run out
+constexpr std::size_t kShareAbove = 4;  // how many regions a worker keeps when others have none
 
 }  // namespace
 

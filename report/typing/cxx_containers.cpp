@@ -12,10 +12,10 @@ namespace {
 
 using Leads = ContainerWord::Leads;
 
-// A member of a container. Its node is a template of the container's argument `argument`, or of its
-// first two.
+// A member of a container. Its node is an instance of a template with the container's argument
+// `argument`, or with the container's first two arguments.
 struct Row {
-  std::string_view container;  // how its name begins
+  std::string_view container;  // the beginning of the container's name
   std::string_view member;
   Leads leads;
   std::string_view node = {};  // "std::_List_node"
@@ -28,7 +28,7 @@ constexpr std::string_view kList = "std::_List_node";
 constexpr std::string_view kTree = "std::_Rb_tree_node";
 constexpr std::string_view kHash = "std::__detail::_Hash_node";
 
-// libc++'s.
+// Names of libc++.
 constexpr std::string_view kLlvmList = "std::__1::__list_node";
 constexpr std::string_view kLlvmTree = "std::__1::__tree_node";
 constexpr std::string_view kLlvmHash = "std::__1::__hash_node";
@@ -37,13 +37,13 @@ constexpr std::string_view kVoid = ", void*";
 constexpr std::string_view kPairsVoid = ">, void*";
 constexpr std::string_view kPairsVoidApart = " >, void*";
 
-// The first rows list the containers by the names of their inner structures: a map is a structure
-// around an _Rb_tree, which has everything that counts.
+// The rows have the names of inner structures: a map, for example, is a structure around an
+// _Rb_tree, which has the pointers. Rows of libstdc++ come first.
 constexpr std::array kRows = {
     Row{"std::vector<", "_M_start", Leads::ToBuffer},
     Row{"std::vector<", "_M_finish", Leads::Nowhere},
     Row{"std::vector<", "_M_end_of_storage", Leads::Nowhere},
-    Row{"std::vector<", "_M_p", Leads::ToBuffer},  // of vector<bool>
+    Row{"std::vector<", "_M_p", Leads::ToBuffer},  // vector<bool>
     Row{"std::__cxx11::basic_string<", "_M_p", Leads::ToBuffer},
     Row{"std::basic_string<", "_M_p", Leads::ToBuffer},
     Row{"std::__cxx11::list<", "_M_next", Leads::ToNode, kList},
@@ -70,7 +70,7 @@ constexpr std::array kRows = {
     Row{"std::deque<", "_M_first", Leads::Nowhere},
     Row{"std::deque<", "_M_last", Leads::Nowhere},
     Row{"std::deque<", "_M_node", Leads::Nowhere},
-    // libc++. A __value_ is in a pair that takes no space for an empty class.
+    // Rows of libc++. A __value_ is in a pair that takes no space for an empty class.
     Row{"std::__1::vector<", "__begin_", Leads::ToBuffer},
     Row{"std::__1::vector<", "__end_", Leads::Nowhere},
     Row{"std::__1::vector<", "__value_", Leads::Nowhere},
@@ -139,7 +139,7 @@ std::size_t end_of_argument(std::string_view name, std::size_t start) {
   return name.size();
 }
 
-// "K, V" of "map<K, V, std::less<K> >".
+// The first two arguments of a template: "K, V" of "map<K, V, std::less<K> >".
 std::string_view first_two_arguments(std::string_view name) {
   const std::string_view first = template_argument(name, 0);
   const std::string_view second = template_argument(name, 1);
@@ -147,7 +147,7 @@ std::string_view first_two_arguments(std::string_view name) {
   return {first.data(), static_cast<std::size_t>(second.data() + second.size() - first.data())};
 }
 
-// A template's instance by name, with or without the blank before a closing bracket.
+// Finds a template's instance by name, with or without a blank before a closing bracket.
 types::TypeRef find_instance(const types::TypeModel& model,
                              std::string_view name,
                              std::string_view argument,
@@ -159,7 +159,8 @@ types::TypeRef find_instance(const types::TypeModel& model,
   return types::kNoType;
 }
 
-// The buckets of the four hash tables belong to one class, whose arguments show which it is.
+// The name of a hash table. The buckets of all four kinds belong to one class, whose arguments show
+// which kind it is.
 std::string hash_name(std::string_view type_name, std::string_view key) {
   constexpr std::size_t kTraits = 9;
   const std::string_view value = template_argument(type_name, 1);
@@ -239,7 +240,7 @@ std::string container_name(std::string_view type_name) {
 std::string control_block_name(std::string_view type_name) {
   struct Form {
     std::string_view name;
-    bool has_pointer;  // its argument is a pointer to what is shared
+    bool has_pointer;  // the argument is a pointer to the shared object
   };
   constexpr std::array kForms = {
       Form{"std::_Sp_counted_ptr_inplace<", false}, Form{"std::_Sp_counted_ptr<", true},

@@ -15,9 +15,9 @@ namespace heapattach::snapshot {
 // How to follow a pointer member of a container.
 struct ContainerWord {
   enum class Leads : std::uint8_t {
-    Nowhere,   // to the end of something, or back into the container
-    ToBuffer,  // to elements of the pointed-to type, which belong to the container
-    ToNode,    // to a `node`
+    Nowhere,   // the word points to the end of something, or back into the container
+    ToBuffer,  // it points to elements of its type, which belong to the container
+    ToNode,    // it points to a `node`
   };
   Leads leads = Leads::Nowhere;
   types::TypeRef node = types::kNoType;
@@ -26,11 +26,10 @@ struct ContainerWord {
 // Whether a structure of this name is a container that follow() knows.
 [[nodiscard]] bool is_cxx_container(std::string_view type_name);
 
-// The member that a path ends in: "_M_start" of "items._M_impl._M_start".
+// The member at the end of a path: "_M_start" of "items._M_impl._M_start".
 [[nodiscard]] std::string_view last_member(std::string_view path);
 
-// How to follow the member `member` anywhere inside a container; nothing if its type
-// is sufficient.
+// How to follow the member `member` anywhere inside a container; nothing if its type is sufficient.
 [[nodiscard]] std::optional<ContainerWord> follow(const types::TypeModel& model,
                                                   std::string_view container,
                                                   std::string_view member);
@@ -39,17 +38,17 @@ struct ContainerWord {
 // nothing.
 [[nodiscard]] bool is_node_base(std::string_view type_name);
 
-// The name for buffers: the container's name without its allocator and other default arguments,
-// "std::vector<int>", "std::string", "std::unordered_map<int, char*>".
+// The name for a container's buffers: the container's name without its allocator and other default
+// arguments, "std::vector<int>", "std::string", "std::unordered_map<int, char*>".
 [[nodiscard]] std::string container_name(std::string_view type_name);
 
 // The name to show for the class of a std::shared_ptr's control block: "(control block of
-// std::shared_ptr<Item>)", or "(std::make_shared<Item>)" if it contains the Item as well. Empty for
-// other classes.
+// std::shared_ptr<Item>)", or "(std::make_shared<Item>)" if it contains the Item, too. Empty for
+// any other class.
 [[nodiscard]] std::string control_block_name(std::string_view type_name);
 
-// If a structure of this name is raw storage for a value, the type of the value, or kNoType if it
-// cannot be found.
+// If a structure of this name is raw storage for a value, the type of the value, or kNoType if that
+// cannot be found. Nothing for any other structure.
 [[nodiscard]] std::optional<types::TypeRef> value_in_storage(const types::TypeModel& model,
                                                              std::string_view type_name);
 

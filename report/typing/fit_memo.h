@@ -10,8 +10,8 @@
 
 namespace heapattach::snapshot {
 
-// The type of each object slot: a rank and a row in 32 bits. A higher value is better; 0 means
-// none.
+// The type of each object slot: a rank and a row in 32 bits. A higher value is better; 0 means that
+// the object has no type.
 class TypeCells {
  public:
   static std::uint32_t encode(Rank rank, TypeIndex row) {
@@ -34,8 +34,8 @@ class FitMemo {
     std::uint64_t key = 0;
     std::uint32_t cell = 0;  // as in TypeCells
     TypeIndex row = 0;
-    bool is_plain = false;  // otherwise it does not fit, or the object's contents decide
-    bool leads = false;     // objects of that row make claims about other objects
+    bool is_plain = false;  // false: the claim does not fit, or the object's contents decide
+    bool leads = false;     // objects of the row make claims about other objects
   };
 
   // Borrows all of them.
@@ -75,7 +75,7 @@ class FitMemo {
   const TypeRows& rows_;
   const TypingPlan& plan_;
   std::array<Entry, std::size_t{1} << kBits> entries_{};
-  const Entry of_large_{};  // large objects are few and vary in size, so they are never plain
+  const Entry of_large_{};  // for large objects, which are few and vary in size: never plain
 };
 
 }  // namespace heapattach::snapshot

@@ -95,7 +95,7 @@ TypeIndex Naming::type_of(const heap::Block& block, std::span<const std::byte> c
 }
 
 std::span<const crystal::BufferPointer> Naming::buffer_pointers(TypeIndex type) const {
-  const TypeIndex at = type - first_class_;  // wraps for earlier types, and is then too large
+  const TypeIndex at = type - first_class_;  // wraps to a large number for earlier types
   if (at >= buffer_pointers_.size()) return {};
   return buffer_pointers_[at];
 }

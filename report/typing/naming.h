@@ -17,8 +17,7 @@
 namespace heapattach::snapshot {
 
 // Assigns a row to each object: the class that its header or first vtable pointer proves, or else a
-// placeholder. Borrows both sources, which must not change. Safe to use from
-// several threads.
+// placeholder. Borrows both sources, which must not change. Several threads may use it.
 class Naming {
  public:
   // `code` contains the program's functions.
@@ -26,20 +25,20 @@ class Naming {
          const cxx::VtableNames& vtables,
          std::vector<Range> code = {});
 
-  // All possible rows; TypeIndex is an index into it.
+  // All possible rows. A TypeIndex is an index into this.
   [[nodiscard]] const std::vector<Type>& types() const { return types_; }
 
-  // `contents` may be shorter than the object.
+  // The row of an object. `contents` may be shorter than the object.
   [[nodiscard]] TypeIndex type_of(const heap::Block& block,
                                   std::span<const std::byte> contents) const;
   // The row of an object when only its kind is known.
   [[nodiscard]] static TypeIndex unknown_of(const heap::Block& block);
   [[nodiscard]] static bool is_unknown(TypeIndex row);
-  // Whether no class is known by its header, so that there is no need to examine any.
+  // Whether no class is known by its header, so that there is no need to examine headers.
   [[nodiscard]] bool knows_no_headers() const { return knows_no_headers_; }
 
-  // The words of the type's instances that point to buffers. The objects that they point to are
-  // Strings or not instances at all, whatever their first word looks like.
+  // The words of the type's instances that point to buffers. Such a buffer is a String or no
+  // instance at all, whatever its first word looks like.
   [[nodiscard]] std::span<const crystal::BufferPointer> buffer_pointers(TypeIndex type) const;
   // Whether there is a row of this name whose instances contain their type.
   [[nodiscard]] bool has_class(const std::string& name) const { return names_.contains(name); }
@@ -57,7 +56,7 @@ class Naming {
   std::vector<Range> code_;
   crystal::HeaderCheck headers_;
   std::vector<Type> types_;
-  TypeIndex first_class_ = 0;  // of the classes in the type table, in its order
+  TypeIndex first_class_ = 0;  // the first class of the type table; the others follow in its order
   TypeIndex first_vtable_ = 0;
   TypeIndex string_ = ~TypeIndex{0};
   std::vector<std::vector<crystal::BufferPointer>> buffer_pointers_;  // by class

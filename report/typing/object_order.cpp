@@ -29,7 +29,7 @@ heap::ObjectSet objects_in_use(const heap::Heap& heap, const heap::LiveSet& foun
         const heap::ObjectRef ref{block, slot};
         const std::uint64_t number = heap.number(ref);
         if (found.live.contains(number)) continue;
-        // Chunks in use are known, and only they are listed.
+        // For chunks, it is known which are in use, and only these are listed.
         const bool is_in_use = heap.is_chunk(block) || (!found.free.contains(number) &&
                                                         !heap.rules()->looks_free(heap, ref));
         if (is_in_use) in_use.insert_shared(number);

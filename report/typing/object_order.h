@@ -11,7 +11,7 @@
 
 namespace heapattach::snapshot {
 
-// The order of the heap's objects that are listed in a snapshot, by address.
+// The order by address of those objects of the heap that a snapshot lists.
 class ObjectOrder {
  public:
   // Borrows both.
@@ -19,7 +19,7 @@ class ObjectOrder {
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
   [[nodiscard]] const heap::ObjectSet& listed() const { return listed_; }
-  // The number of listed objects before the one with this number.
+  // The number of listed objects before the object with this number.
   [[nodiscard]] std::uint64_t rank(std::uint64_t number) const {
     if (number / 64 >= before_.size()) return size_;
     const std::uint64_t below = (std::uint64_t{1} << (number % 64)) - 1;

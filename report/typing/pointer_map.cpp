@@ -19,7 +19,7 @@ using types::Type;
 using types::TypeModel;
 using types::TypeRef;
 
-constexpr std::uint64_t kLargest = std::uint64_t{1} << 40;  // of an instance: a program's limit
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 40;  // no instance is larger
 constexpr int kDeepest = 48;
 constexpr std::size_t kMostSteps = 65536;
 
@@ -32,8 +32,8 @@ struct Place {
   int depth = 0;
   bool is_named = true;   // whether `path` is known
   bool is_mixed = false;  // in the value of a mixed union, whose members have no names
-  bool is_root = true;    // only structures, each at the end of the one around it
-  bool is_base = false;   // a base class of the structure around it
+  bool is_root = true;    // there are only structures around it, each at the end of the outer one
+  bool is_base = false;   // it is a base class of the structure around it
   bool is_whole = true;   // the class derived from it gives the offsets of all virtual bases
 };
 
@@ -43,13 +43,14 @@ std::string joined(const std::string& path, std::string_view name) {
   return fmt::format("{}{}{}", path, name.front() == '[' ? "" : ".", name);
 }
 
-// A union of Crystal that is not all references: the tag of its value, and the value.
+// Whether the type is a union of Crystal with more than references: the tag of the value, and the
+// value.
 bool is_mixed_union(const Type& type) {
   return type.members.size() == 2 && type.members[0].name == "type_id" &&
          type.members[1].name == "union";
 }
 
-// While it lives and is active, no leaves are recorded.
+// While an active LeafStop lives, no leaves are recorded.
 class LeafStop {
  public:
   LeafStop(int& count, bool is_meant) : count_(count), by_(is_meant ? 1 : 0) { count_ += by_; }
@@ -90,8 +91,8 @@ class Flattening {
   }
 
   void finish() {
-    // Two words may have one offset, because a base's size covers what is inside the base. Prefer
-    // the one with a name.
+    // Two words may have the same offset, because a base's size covers what is inside the base.
+    // Prefer the word with a name.
     std::stable_sort(words_.begin(), words_.end(), [](const auto& a, const auto& b) {
       return std::pair(a.offset, !a.is_named) < std::pair(b.offset, !b.is_named);
     });
@@ -113,8 +114,8 @@ class Flattening {
   }
 
   void add_word(TypeRef type, const Place& at, WordKind kind) {
-    // The collector does not read words that are not aligned, but the offset may be a mistake of
-    // the debug information.
+    // The collector reads only aligned words, but the offset may be a mistake in the debug
+    // information.
     if (at.offset % kWordBytes != 0) return add_gap(at.offset & ~7ULL, (at.offset | 7) + 9, {});
     if (words_.size() >= kMostWords) stop(at.offset);
     if (is_stopped_) return;
@@ -124,7 +125,7 @@ class Flattening {
     words_.back().is_named = false;
   }
 
-  // The whole words of [from, to), about which nothing is known; the first is called `path`.
+  // Adds the whole words in [from, to), about which nothing is known. The first word gets `path`.
   void add_gap(std::uint64_t from, std::uint64_t to, std::string path = {}) {
     const std::uint64_t first = (from + kWordBytes - 1) / kWordBytes * kWordBytes;
     Place at;
@@ -152,7 +153,8 @@ class Flattening {
     leaves_.push_back(std::move(leaf));
   }
 
-  // Types about which the language defines more than their members show.
+  // Adds a type about which the language defines more than its members show. Returns false for any
+  // other type.
   bool add_peculiar(TypeRef ref, const Type& type, const Place& at) {
     const bool is_proc = type.name.starts_with("Proc(") && type.bytes.value_or(16) == 16;
     if (is_proc && type.shape != Shape::Pointer) {
@@ -172,7 +174,7 @@ class Flattening {
     Place inner = at;
     inner.depth += 1;
     inner.is_root = false;
-    inner.container = types::kNoType;  // what it stores is not part of it
+    inner.container = types::kNoType;  // the stored value is not a part of the container
     add(*value, inner);
     return true;
   }
@@ -201,7 +203,8 @@ class Flattening {
     }
     const std::uint64_t end = type.bytes.value_or(0);
     if (end > kLargest) return stop(at.offset + covered);
-    // The space after a base's members belongs to virtual bases, which are elsewhere.
+    // The space after a base's members belongs to virtual bases, which are elsewhere in the
+    // instance.
     const bool is_elsewhere = at.is_base && at.is_whole && type.has_virtual_bases;
     if (end > covered && !is_elsewhere) add_gap(at.offset + covered, at.offset + end);
   }
@@ -248,8 +251,8 @@ class Flattening {
     return std::exchange(words_, std::move(outer));
   }
 
-  // Whether the union has only one member, which fills it. That member is as certain as a
-  // structure's: a larger one that the source left out would make the union larger.
+  // Whether the union has only one member, which fills it. This member is as certain as one of a
+  // structure: if the source had left out a larger member, the union would be larger.
   [[nodiscard]] bool is_of_one_member(const Type& type) const {
     return type.members.size() == 1 && type.members.front().offset == 0 &&
            type.members.front().bit_count == 0 &&
@@ -284,8 +287,9 @@ class Flattening {
     merge_union(std::move(merged), at.is_mixed);
   }
 
-  // If several words share an offset, the first that has a type names it. If exactly one of several
-  // possible values is a pointer, and one of them must be valid, it is likely the pointer.
+  // Adds the words of a union's members. If several words share an offset, the first one with a
+  // type counts. If exactly one of the possible values is a pointer, and one of them must be valid,
+  // the word is probably the pointer.
   void merge_union(std::vector<PointerWord> merged, bool is_mixed) {
     const auto rank = [](const PointerWord& word) {
       return std::pair(word.offset, word.type == types::kNoType);
@@ -303,8 +307,8 @@ class Flattening {
     }
   }
 
-  // Whether the word is a container's pointer to its buffer: a string of libc++, for example,
-  // contains either such a pointer or its text.
+  // Whether the word is a container's pointer to its buffer. A string of libc++, for example,
+  // contains either such a pointer or the text.
   [[nodiscard]] bool is_buffer_of_container(const PointerWord& word) const {
     if (word.container == types::kNoType || word.type == types::kNoType) return false;
     const auto how = follow(model_, model_[word.container].name, last_member(word.path));

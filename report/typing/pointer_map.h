@@ -22,34 +22,34 @@ enum class WordKind : std::uint8_t {
 struct PointerWord {
   std::uint64_t offset = 0;  // in bytes from the start of the instance; a multiple of 8
   WordKind kind = WordKind::Conservative;
-  types::TypeRef type = types::kNoType;    // of the word: a pointer type, a closure's Proc, or none
-  types::TypeRef holder = types::kNoType;  // the innermost structure that it is a member of
+  types::TypeRef type = types::kNoType;    // the word's type: a pointer, a closure's Proc, or none
+  types::TypeRef holder = types::kNoType;  // the innermost structure around the word
   types::TypeRef container = types::kNoType;  // the C++ container around it, if any
   std::string path;                           // "@point.@next"; empty: the instance itself
   bool is_named = true;                       // false: no path is known
 };
 
-// A member that is not split further: a number, a pointer, an array as a whole.
+// A member that is not split further: a number, a pointer, or a whole array.
 struct Leaf {
   std::string path;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
   types::TypeRef type = types::kNoType;
-  std::uint8_t bit_count = 0;  // of a bit field; 0: whole bytes
+  std::uint8_t bit_count = 0;  // the number of bits of a bit field; 0: whole bytes
   std::uint8_t bit_offset = 0;
 };
 
-// A flattened type: its words that may contain addresses, in order. Words below `known_to` that are
-// not listed contain no addresses.
+// A flattened type: its words that may contain addresses, in order. A word below `known_to` that is
+// not listed contains no address.
 struct PointerMap {
   // The flexible array member at the end of a structure.
   struct Tail {
     std::uint64_t offset = 0;
-    std::string path;  // of the array
+    std::string path;  // the path of the array
     types::TypeRef element = types::kNoType;
   };
 
-  std::uint64_t bytes = 0;  // of an instance; 0: unknown
+  std::uint64_t bytes = 0;  // the size of an instance; 0: unknown
   std::uint64_t known_to = ~std::uint64_t{0};
   std::vector<PointerWord> words;
   std::vector<Leaf> leaves;  // the first few hundred
@@ -58,9 +58,9 @@ struct PointerMap {
 
 inline constexpr std::size_t kMostWords = 4096;   // of one type
 inline constexpr std::size_t kMostLeaves = 512;   // of one type
-inline constexpr std::size_t kLongestPath = 256;  // a longer one counts as unknown
+inline constexpr std::size_t kLongestPath = 256;  // a longer path counts as unknown
 
-// Flattens a type: bases and anonymous members are transparent. Unions are conservative, and so are
+// Flattens a type. Bases and anonymous members are transparent. Unions are conservative, and so are
 // words that no member covers, because a source may have omitted a member that it could not
 // describe. The work is bounded for any model: anything beyond the limits is conservative.
 [[nodiscard]] PointerMap flatten(const types::TypeModel& model, types::TypeRef type);

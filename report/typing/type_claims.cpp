@@ -1,5 +1,5 @@
-// The claim that each pointer of a type makes about the object that it points to: the part of
-// TypeRows that knows the languages.
+// The claims that the pointers of a type make about the objects to which they point. This is the
+// part of TypeRows that knows the languages.
 
 #include <algorithm>
 #include <array>
@@ -29,13 +29,14 @@ bool is_container(std::string_view name) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-// An incomplete type has only a name, and "void" not even that.
+// Whether a type says nothing about an object. An incomplete type has only a name; "void" is not
+// even a name.
 bool says_nothing(const types::Type& type) {
   return type.name.empty() || type.name.front() == '(' || type.name == "void" ||
          type.name == "Void";
 }
 
-// Whether instances end in an array of as many elements as fit.
+// Whether instances end in an array with as many elements as fit.
 bool ends_in_array(const TypeModel& model, const types::Type& type, int depth = 0) {
   if (type.shape != Shape::Struct || type.members.empty() || type.has_header || depth > 8) {
     return false;
@@ -59,8 +60,8 @@ void TypeRows::add_claims(const PointerWord& word, std::vector<Claim>& claims) {
   if (word.kind == WordKind::Pointer) add_variant_claims(word, claims);
 }
 
-// The value of a sum type or an interface of V has the type that the number after the pointer to it
-// says.
+// Adds the claims of a sum type or an interface of V. The number after the pointer to the value
+// says which type the value has.
 void TypeRows::add_variant_claims(const PointerWord& word, std::vector<Claim>& claims) {
   const TypeRef target = model_[word.type].target;
   if (target >= model_.types().size() || !vlang::is_of_variants(model_[target])) return;
@@ -83,7 +84,7 @@ std::optional<Claim> TypeRows::claim_of(const PointerWord& word) {
     claim->how = Claim::How::Start;
     claim->one = claim->many = intern({Kind::Closure, types::kNoType, model_[word.type].name});
   } else if (word.type != types::kNoType && word.kind == WordKind::Conservative) {
-    // The word of a union is a number, or the only pointer that the union may hold. It counts as
+    // The word of a union is a number, or the only pointer that the union may contain. It counts as
     // the pointer if it points to the start of an object that fits.
     if (is_crystal_pointer(model_[word.type])) claim = claim_of_pointer(word);
     if (word.container != types::kNoType) claim = claim_of_container(word);
@@ -113,7 +114,7 @@ std::optional<Claim> TypeRows::claim_of_pointer(const PointerWord& word) {
   if (pointer.target >= model_.types().size()) return std::nullopt;
   const types::Type& target = model_[pointer.target];
   if (word.kind == WordKind::Reference) {
-    // An instance carries its type, unless its id has no name.
+    // An instance contains its type, unless the type's id has no name.
     if (target.shape != Shape::Struct || naming_.has_class(target.name)) return std::nullopt;
     auto claim = instance_claim(pointer.target);
     if (claim) claim->many = kNoRow;
@@ -152,7 +153,8 @@ std::optional<Claim> TypeRows::buffer_claim(TypeRef element, const std::string& 
   return claim;
 }
 
-// A buffer that is not V's own begins with its first element.
+// The claim on a buffer that may have V's header. A buffer that V has not made begins with its
+// first element.
 std::optional<Claim> TypeRows::headed_claim(TypeRef element, const std::string& holder) {
   auto claim = buffer_claim(element, holder);
   if (!claim) return claim;
@@ -177,7 +179,7 @@ std::optional<Claim> TypeRows::instance_claim(TypeRef target) {
   claim.many = intern({Kind::Many, target, ""});
   claim.one = is_structure ? intern({Kind::One, target, ""}) : claim.many;
   claim.has_tail = ends_in_array(model_, type);
-  // The header of an object, if it has one, says what the object is.
+  // If objects have a header, it shows which of the types they have.
   const bool has_subtypes = subtype_bytes_.contains(target);
   if (is_structure && has_subtypes && !type.has_header && !naming_.has_class(type.name)) {
     claim.one_or_subtype = intern({Kind::OneOrSubtype, target, ""});

@@ -12,9 +12,9 @@ namespace heapattach::snapshot {
 
 namespace {
 
-constexpr std::size_t kMostPlaces = 4;  // of one class that are examined
+constexpr std::size_t kMostPlaces = 4;  // so many places are examined for one class
 
-// The runtime's own functions between the allocator and its caller.
+// Whether it is one of the runtime's own functions between the allocator and its caller.
 bool is_allocator(std::string_view function) {
   const std::size_t at = function.find_last_of(".#:");
   const std::string_view name = at == std::string_view::npos ? function : function.substr(at + 1);
@@ -22,7 +22,7 @@ bool is_allocator(std::string_view function) {
          name.starts_with("__crystal_malloc") || name.starts_with("GC_malloc");
 }
 
-// The file with its directory.
+// The name of the file with its directory.
 std::string_view short_path(std::string_view path) {
   const std::size_t file = path.rfind('/');
   if (file == std::string_view::npos || file == 0) return path;
@@ -65,7 +65,7 @@ void label_types(const Modules& modules,
   for (const crystal::Type& type : classes.types()) {
     if (!type.name.empty()) continue;
     for (std::size_t i = 0; i < std::min(type.made_at.size(), kMostPlaces); ++i) {
-      const RemoteAddr call{type.made_at[i] - 1};  // within the call that returns there
+      const RemoteAddr call{type.made_at[i] - 1};  // an address in the call that returns there
       instructions.push_back(call);
       by_type[type.id].push_back(call);
     }

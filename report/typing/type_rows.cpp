@@ -16,17 +16,19 @@ namespace {
 using types::Shape;
 using types::TypeRef;
 
-constexpr std::size_t kMostRows = std::size_t{1} << 20;  // in a model that needs more, the rest …
-constexpr std::size_t kMostTotal = std::size_t{1} << 23;  // … stays without fields
+// If a model needs more rows or words than this, the rest has no fields.
+constexpr std::size_t kMostRows = std::size_t{1} << 20;
+constexpr std::size_t kMostTotal = std::size_t{1} << 23;
 
-// The key and value of a hash entry are called so, whatever the compiler calls the entry's
-// variables.
+// The path to a part of an element. The key and value of a hash entry are called "key" and "value",
+// whatever the compiler calls the entry's variables.
 std::string element_path(std::string_view element_type, std::string path) {
   if (element_type.starts_with("Hash::Entry(") && path.starts_with('@')) path.erase(0, 1);
   return path;
 }
 
-// A reference to an instance is named after its class, as in the language.
+// The name of a field's type. A reference to an instance has the name of the class, as in the
+// language.
 const std::string& field_type_name(const TypeRows& rows, TypeRef ref) {
   const types::TypeModel& model = rows.model();
   const types::Type& type = model[ref];
@@ -94,8 +96,8 @@ TypeRows::TypeRows(const Naming& naming, const types::TypeModel& model)
   fill_waiting();
 }
 
-// Records the size of each type at its first base, at the first base of that, and so on. Few types
-// have more than a few.
+// Records the size of each type at its first base, at the first base of that base, and so on. Most
+// types have only a few bases.
 void TypeRows::find_subtypes() {
   constexpr int kDeepest = 32;
   const auto base_of = [&](TypeRef ref) {
@@ -211,12 +213,12 @@ void TypeRows::fill_waiting() {
 
 void TypeRows::fill(const Key& key, TypeIndex row) {
   const auto& [kind, ref, holder] = key;
-  // Work on copies: the claims add rows, and then the vectors move.
+  // Work on copies, because the claims add rows, which moves the vectors.
   RowLayout layout;
   Type type = types_[row];
   if (kind == Kind::One || kind == Kind::OneOrSubtype) {
     fill_instance(ref, map_of(ref), layout, type);
-    // An instance is as large as its type; what follows it is not described.
+    // An instance is as large as its type. The bytes after it are unknown.
     if (type.instance_bytes && layout.element_bytes == 0) {
       layout.known_to = std::min(layout.known_to, (*type.instance_bytes + 7) / 8 * 8);
     }
@@ -225,8 +227,7 @@ void TypeRows::fill(const Key& key, TypeIndex row) {
   } else if (kind == Kind::Headed) {
     fill_elements(ref, vlang::kHeaderBytes, layout, type);
   } else if (kind == Kind::Unknown || kind == Kind::Held) {
-    // The objects that it references in turn belong to the same holder, unless something better is
-    // known.
+    // The objects that it references belong to the same holder, unless something better is known.
     Claim claim;
     claim.how = Claim::How::Start;
     claim.one = claim.many = intern({Kind::Held, types::kNoType, holder});
@@ -251,7 +252,7 @@ void TypeRows::fill_instance(TypeRef ref, PointerMap map, RowLayout& layout, Typ
   layout.is_precise = model_[ref].shape != Shape::Opaque;
   layout.known_to = map.known_to;
   if (map.bytes != 0) named.instance_bytes = map.bytes;
-  // A weak reference must not keep its object alive, so it is not a pointer to the collector.
+  // To the collector, a weak reference is no pointer, because it must not keep its object alive.
   if (model_[ref].name.starts_with("WeakRef(")) map.words.clear();
   for (PointerWord& word : map.words) {
     layout.words.push_back(word.offset);
@@ -275,7 +276,7 @@ void TypeRows::fill_elements(TypeRef element, std::uint64_t at, RowLayout& layou
   const std::string& type_name = model_[element].name;
   PointerMap map = map_of(element);
   const bool has_words = !map.words.empty() || map.known_to < map.bytes;
-  // Elements that are not made of whole words have their pointers at varying offsets.
+  // If elements do not consist of whole words, the offsets of their pointers vary.
   const bool is_regular =
       map.bytes != 0 && map.bytes % 8 == 0 && at % 8 == 0 && map.known_to >= map.bytes && !map.tail;
   if (!is_regular && (has_words || map.bytes == 0)) {
@@ -324,8 +325,8 @@ void TypeRows::fill_class(TypeIndex row) {
   layouts_[row] = std::move(layout);
 }
 
-// Crystal's pointers to buffers and closures, from the type's fields, and those that Naming knows
-// without fields.
+// Adds Crystal's pointers to buffers and closures: those in the type's fields, and those that
+// Naming knows without fields.
 void TypeRows::add_buffer_pointers(TypeIndex row, const PointerMap& map) {
   const auto known = naming_.buffer_pointers(row);
   std::vector<crystal::BufferPointer>& pointers = buffer_pointers_[row];
@@ -343,7 +344,8 @@ void TypeRows::add_buffer_pointers(TypeIndex row, const PointerMap& map) {
   }
 }
 
-// Without fields, the containers of the standard library are still recognised by their names.
+// Adds claims for a row without fields. The containers of the standard library are recognised by
+// their names.
 void TypeRows::fall_back(TypeIndex row) {
   const auto known = naming_.buffer_pointers(row);
   buffer_pointers_[row].assign(known.begin(), known.end());
@@ -364,10 +366,10 @@ void TypeRows::fall_back(TypeIndex row) {
   has_claims_ = has_claims_ || layouts_[row].has_claims();
 }
 
-// An object that an instance points to, that does not carry its type, and that nothing claims
-// better, is a buffer, a closure or similar: it is named after its holder.
+// Adds claims for all other words of an instance. If an object does not contain its type and has no
+// better claim, it is a buffer, a closure or the like, and is named after its holder.
 void TypeRows::claim_the_rest(TypeIndex row) {
-  constexpr std::uint64_t kLargest = 1024;  // of an instance: a larger one contains arrays
+  constexpr std::uint64_t kLargest = 1024;  // a larger instance contains arrays
   const std::uint64_t bytes = types_[row].instance_bytes.value_or(kLargest);
   if (bytes > kLargest || naming_.is_string(row)) return;
   const std::string holder = types_[row].name;

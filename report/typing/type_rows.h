@@ -24,29 +24,28 @@ inline constexpr TypeIndex kNoRow = ~TypeIndex{0};
 struct Claim {
   enum class How : std::uint8_t {
     Instance,  // one instance at the object's start, or as many as fit, as for a C pointer
-    Elements,  // elements from the object's start on, possibly with a pointer into the middle: a
-               // buffer
-    Start,     // only that something starts at this address
+    Elements,  // a buffer: elements from the object's start on; the pointer may be into the middle
+    Start,     // something starts at this address, and no more is known
   };
-  std::uint64_t offset = 0;  // of the pointer, in the instance or the element
-  std::uint64_t bytes = 0;   // of an instance or element; 0: unknown
-  std::uint64_t step =
-      0;  // it may point inside at a multiple of this many bytes; 0: only to the start
-  // The bytes before the first element, if the pointer points inside the object. An object to whose
-  // start it points has no header.
+  std::uint64_t offset = 0;  // the pointer's offset in the instance or the element
+  std::uint64_t bytes = 0;   // the size of an instance or element; 0: unknown
+  // The pointer may point into the object at a multiple of this many bytes; 0: only to its start.
+  std::uint64_t step = 0;
+  // The bytes before the first element, if the pointer points into the object. If it points to the
+  // start, there is no header.
   std::uint64_t header = 0;
-  TypeIndex one = kNoRow;   // the row of an object that contains one instance
-  TypeIndex many = kNoRow;  // … several; kNoRow: impossible
-  // … one instance of the type or of one that is derived from it; kNoRow: there is none, or each
-  // object says what it is.
+  TypeIndex one = kNoRow;   // the row of an object with one instance
+  TypeIndex many = kNoRow;  // the row of an object with several instances; kNoRow: impossible
+  // The row of an object with one instance of the type or of a type derived from it. kNoRow: there
+  // is no such type, or each object shows its own type.
   TypeIndex one_or_subtype = kNoRow;
   How how = How::Instance;
-  bool by_kind = false;  // the object is atomic exactly if it holds no pointers, as in Crystal
-  TypeIndex other_kind =
-      kNoRow;  // the row of an object that should be atomic but is not, as from a C library
+  bool by_kind = false;  // an object is atomic exactly if it contains no pointers, as in Crystal
+  // The row of an object that should be atomic but is not, as from a C library.
+  TypeIndex other_kind = kNoRow;
   bool has_tail = false;  // an instance may be larger than its type
-  // It is valid only if the number of four bytes at this offset, in the same instance or element as
-  // the pointer, is `variant`; 0: always.
+  // The claim is valid only if the number of four bytes at this offset, in the same instance or
+  // element as the pointer, is `variant`. 0: it is always valid.
   std::uint64_t variant_at = 0;
   std::uint32_t variant = 0;
 };
@@ -55,9 +54,9 @@ struct Claim {
 struct RowLayout {
   static constexpr std::uint64_t kEverything = ~std::uint64_t{0};
 
-  bool is_precise = false;               // otherwise every word may be a pointer
+  bool is_precise = false;               // false: every word may be a pointer
   std::vector<std::uint64_t> words;      // words that may be pointers
-  std::uint64_t known_to = kEverything;  // after it every word may be a pointer
+  std::uint64_t known_to = kEverything;  // after this offset, every word may be a pointer
   std::uint64_t elements_at = 0;
   std::uint64_t element_bytes = 0;  // 0: no elements
   std::vector<std::uint64_t> element_words;
@@ -73,9 +72,10 @@ struct RowLayout {
   [[nodiscard]] bool may_point() const { return has_pointers() || known_to != kEverything; }
 };
 
-// All possible rows of objects: those of Naming, in its order, and those that can only come from a
-// reference (buffers, and structures without a header). They depend only on the types, so they are
-// created before the target is held; only rows for variables on its stacks are added later.
+// All possible rows of objects: first the rows of Naming, in its order, and then the rows that can
+// only come from a reference (buffers, and structures without a header). The rows depend only on
+// the types, so they are made before the target is held; only rows for variables on its stacks are
+// added later.
 class TypeRows {
  public:
   // Borrows both, which must not change.
@@ -83,13 +83,13 @@ class TypeRows {
 
   [[nodiscard]] const std::vector<Type>& types() const { return types_; }
   [[nodiscard]] const RowLayout& layout(TypeIndex row) const { return layouts_[row]; }
-  // The sizes of the types that are derived from the type of the row's instances, and begin with
-  // it.
+  // The sizes of the types that are derived from the type of the row's instances, and that begin
+  // with an instance of it.
   [[nodiscard]] std::span<const std::uint64_t> subtype_bytes(TypeIndex row) const;
   // Whether any row makes claims about other objects.
   [[nodiscard]] bool has_claims() const { return has_claims_; }
-  // The words of the row's instances that point to Strings or to memory that is not an instance,
-  // whatever its first word looks like.
+  // The words of the row's instances that point to a String or to memory that is no instance,
+  // whatever the first word there looks like.
   [[nodiscard]] std::span<const crystal::BufferPointer> buffer_pointers(TypeIndex row) const;
   [[nodiscard]] bool has_buffer_pointers() const { return has_buffer_pointers_; }
   // Whether instances of the row contain their type, but nothing describes their fields.
@@ -97,22 +97,22 @@ class TypeRows {
     return row < has_unknown_fields_.size() && has_unknown_fields_[row];
   }
 
-  // The layout of a variable of that type. Adds the rows that it references.
+  // The layout of a variable of this type. Adds the rows to which it refers.
   [[nodiscard]] const RowLayout& variable(types::TypeRef type);
 
-  // Adds rows for the shapes of objects that a runtime's reader has named. Call it once.
+  // Adds rows for the shapes of objects that a runtime's reader has named. Call this once.
   void add_named(runtimes::ObjectNames names);
   [[nodiscard]] bool has_named() const { return !named_.shapes().empty(); }
-  // The row of the object with this number, from its shape; kNoRow if it has none.
+  // The row of the object with this number, from its shape; kNoRow if it has no shape.
   [[nodiscard]] TypeIndex named_row(std::uint64_t number) const {
     const runtimes::ShapeNumber shape = named_.at(number);
     return shape == runtimes::ObjectNames::kNone ? kNoRow : first_named_ + shape;
   }
 
-  // The shape of such a row; null for other rows.
+  // The shape of a row of named objects; null for any other row.
   [[nodiscard]] const runtimes::Shape* shape_of(TypeIndex row) const;
 
-  // For -v: types whose two sources contradict each other, so that their fields are ignored.
+  // Notes for -v: types whose two sources contradict each other, so that their fields are ignored.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const types::TypeModel& model() const { return model_; }
   // The type's name in the program's language.
@@ -162,7 +162,7 @@ class TypeRows {
   const Naming& naming_;
   const types::TypeModel& model_;
   std::unordered_map<types::TypeRef, std::vector<std::uint64_t>> subtype_bytes_;  // by base
-  nim::ShownNames shown_;  // of types that are called something else in the model
+  nim::ShownNames shown_;  // the names of types that have another name in the model
   std::vector<Type> types_;
   std::vector<RowLayout> layouts_;
   std::vector<types::TypeRef> refs_;
@@ -172,7 +172,7 @@ class TypeRows {
   std::vector<std::vector<crystal::BufferPointer>> buffer_pointers_;
   std::vector<bool> has_unknown_fields_;
   runtimes::ObjectNames named_;
-  TypeIndex first_named_ = 0;  // of their shapes, in order
+  TypeIndex first_named_ = 0;  // the row of the first shape; the others follow in order
   std::vector<std::string> notes_;
   std::size_t words_ = 0;
   bool has_claims_ = false;

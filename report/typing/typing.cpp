@@ -68,7 +68,8 @@ class Buffers {
     buffers.insert_shared(heap_.number(*buffer));
   }
 
-  // A Proc is two words: the address of its code, and the address of the closure's data.
+  // Adds the data of closures. A Proc is two words: the address of its code, and the address of the
+  // closure's data.
   void add_closures(heap::ObjectRef ref, heap::ObjectSet& buffers) const {
     const std::uint64_t bytes = std::min<std::uint64_t>(heap_.contents(ref).size(), kMostLooked);
     for (std::uint64_t offset = 8; offset + 16 <= bytes; offset += 8) {
@@ -82,7 +83,7 @@ class Buffers {
     }
   }
 
-  static constexpr std::uint64_t kMostLooked = 1024;  // of an instance
+  static constexpr std::uint64_t kMostLooked = 1024;  // the most bytes examined of an instance
 
   const heap::Heap& heap_;
   const ObjectOrder& order_;
@@ -123,7 +124,7 @@ Typing::Typing(const heap::Heap& heap,
                TypeRows& rows,
                std::span<const types::Variable> variables)
     : heap_(heap), order_(order), rows_(rows) {
-  // Adds rows here, before the threads that read them start.
+  // Add the rows of variables now, before the threads that read rows start.
   for (const types::Variable& variable : variables) (void)rows.variable(variable.type);
   if (rows.naming().knows_no_headers() && !rows.has_claims() && !rows.has_named()) return;
   cells_.resize(heap.slots());
@@ -138,8 +139,8 @@ TypeIndex Typing::row_of(heap::ObjectRef ref) const {
   return TypeCells::row_of(cell);
 }
 
-// Until objects are typed by reference, their cells hold plain rows, which the search for buffers
-// needs.
+// Types objects that contain their type. Their cells have plain rows until the search for buffers,
+// which needs these.
 void Typing::type_by_header() {
   const Naming& naming = rows_.naming();
   for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
@@ -167,7 +168,8 @@ void Typing::type_by_header() {
   });
 }
 
-// A type that is proven by a class's header or vtable has precedence.
+// Takes the rows of objects that a runtime's reader has named. A type that a header or a vtable
+// proves has precedence.
 void Typing::take_named() {
   for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
     heap::for_each_object(heap_, order_.listed(), first, last, [&](heap::ObjectRef ref) {
@@ -190,7 +192,7 @@ void Typing::follow(const Capture& capture, std::span<const types::Variable> var
   const std::size_t blocks = heap_.blocks().size();
   std::optional<TypingRegions> regions;
   std::unique_ptr<TypingWork> work;
-  std::deque<TypingWorker> workers;  // a deque, because they do not move
+  std::deque<TypingWorker> workers;  // a deque, because a worker cannot move
   const auto begin = [&](unsigned count) {
     regions.emplace(blocks, count);
     work.reset(new TypingWork{.heap = heap_,

@@ -10,10 +10,10 @@
 #include "report/typing/type_rows.h"
 #include "symbols/heap/live_set.h"
 
-// Typing by reference. Objects that contain their type are typed first. Then types spread along
-// pointers to objects that do not: from the fields of typed objects and from variables, and then
-// from objects that were typed in this way. A pointer makes a claim (Claim), and an object takes
-// the best of the claims that fit its size and kind:
+// Typing by reference. Objects that contain their type are typed first. From their fields and from
+// variables, types then spread along pointers to other objects, and from these to further ones. A
+// pointer makes a claim (Claim), and an object takes the best of the claims that fit its size and
+// kind. From best to worst:
 //
 //     its own header or vtable        always, unless a buffer pointer of a Crystal class refutes it
 //     one instance, of the exact size
@@ -26,12 +26,12 @@
 // depend on timing. There is one exception: a claim made by an object remains even if the type of
 // that object improves later. Conflicts are counted.
 //
-// The work resembles marking, but in a different order, because memory is the bottleneck. So the
+// The work resembles marking, but its order is different, because memory is the bottleneck. The
 // heap is divided into regions (typing_regions.h). A worker has exclusive access to a region while
 // it processes it, and pointers into other regions are collected until there are many for the same
-// region. Rejected alternative: workers that follow pointers wherever they point. On two cores this
-// took three times as long as the current design, and longer than on one core, because they
-// competed for cache lines.
+// region. We rejected workers that follow pointers wherever they point: on two cores, they took
+// three times as long as the present design, and longer than on one core, because they competed for
+// cache lines.
 namespace heapattach::snapshot {
 
 class Typing {

@@ -8,8 +8,8 @@
 
 namespace heapattach::snapshot {
 
-// The claims of all rows, in one array, so that a claim is a number and the claims of a row are
-// adjacent. Typing reads them a hundred million times.
+// The claims of all rows in one array, so that a claim is a number and the claims of a row are
+// adjacent. Typing reads claims a hundred million times.
 class TypingPlan {
  public:
   // The claims that an object of a row, or a variable, makes about other objects.
@@ -26,7 +26,7 @@ class TypingPlan {
 
   explicit TypingPlan(const TypeRows& rows);
 
-  // Adds the claims of a variable with that layout.
+  // Adds the claims of a variable with this layout.
   [[nodiscard]] Part add(const RowLayout& layout);
 
   [[nodiscard]] const Part& of_row(TypeIndex row) const { return rows_[row]; }

@@ -67,7 +67,7 @@ void TypingRegions::offer(std::uint32_t region) {
   {
     State& state = states_[region];
     const std::lock_guard lock(state.mutex);
-    // The worker that holds it sees what waits before it releases the region.
+    // The worker that holds the region sees the waiting claims before it releases the region.
     if (state.is_held || state.is_offered) return;
     state.is_offered = true;
   }
@@ -106,7 +106,7 @@ bool TypingRegions::wait_for(Task& task) {
   }
 }
 
-// Locks of regions are never taken while the common one is held.
+// Takes an offered region. The lock of a region is never taken while the common lock is held.
 bool TypingRegions::take_offered(std::unique_lock<std::mutex>& lock, Task& task) {
   while (!offered_.empty()) {
     const std::uint32_t region = offered_.front();

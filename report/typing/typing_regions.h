@@ -19,7 +19,7 @@ namespace heapattach::snapshot {
 // A pointer, with its claim about the object that it points to.
 struct FoundClaim {
   std::uint64_t word = 0;
-  std::uint32_t block = 0;  // the heap block that the word points into
+  std::uint32_t block = 0;  // the heap block into which the word points
   std::uint32_t claim = 0;  // a number of TypingPlan
 };
 static_assert(sizeof(FoundClaim) == 16);
@@ -42,7 +42,7 @@ struct LargePart {
   TypeIndex row = 0;
 };
 
-// The regions of a heap, of a few hundred kilobytes each, with the claims that wait for each region
+// The regions of a heap, each of a few hundred kilobytes. A region has the claims that wait for it,
 // and the worker that holds it. Only that worker accesses the region's objects and their types, so
 // it needs no atomic operations, and the data stays in its core's cache. Pointers into other
 // regions are collected until there are many for the same region.
@@ -59,7 +59,7 @@ class TypingRegions {
 
   // Leaves a chunk for the worker that holds the region now or takes it next.
   void leave(std::uint32_t region, std::unique_ptr<ClaimChunk> chunk);
-  // The number of chunks waiting for a region. Cheap enough to call often.
+  // The number of chunks waiting for a region. The call is cheap.
   [[nodiscard]] std::size_t waiting_for(std::uint32_t region) const {
     return states_[region].waiting.load(std::memory_order_relaxed);
   }
@@ -79,7 +79,7 @@ class TypingRegions {
     std::uint32_t region = kNone;  // the worker that gets the task then holds it
     std::vector<LargePart> parts;
   };
-  // Whether any worker is waiting for work. Cheap enough to call often.
+  // Whether any worker is waiting for work. The call is cheap.
   [[nodiscard]] bool is_hungry() const { return idle_.load(std::memory_order_relaxed) != 0; }
   // Offers a region to another worker.
   void offer(std::uint32_t region);
@@ -98,7 +98,7 @@ class TypingRegions {
     bool is_held = false;
     bool is_offered = false;
     bool is_begun = false;                  // used by the worker that holds the region
-    std::atomic<std::uint32_t> waiting{0};  // chunks
+    std::atomic<std::uint32_t> waiting{0};  // the number of chunks
   };
 
   void add(State& state, std::unique_ptr<ClaimChunk> chunk);
@@ -108,7 +108,7 @@ class TypingRegions {
   std::size_t blocks_;
   unsigned shift_;
   unsigned workers_;
-  std::deque<State> states_;  // does not move
+  std::deque<State> states_;  // a deque, because a State cannot move
   std::atomic<std::size_t> waiting_{0};
 
   std::mutex mutex_;  // guards the following members

@@ -11,10 +11,10 @@ namespace heapattach::snapshot {
 
 namespace {
 
-constexpr std::uint64_t kPartBytes = 65536;  // of a large object
+constexpr std::uint64_t kPartBytes = 65536;  // the size of a part of a large object
 constexpr std::size_t kVariablesAtATime = 16;
-constexpr std::size_t kEnoughChunks = 16384;  // that wait before the search for more continues
-constexpr std::size_t kTextBytes = 4096;      // how far text is checked
+constexpr std::size_t kEnoughChunks = 16384;  // if so many are waiting, no more claims are sought
+constexpr std::size_t kTextBytes = 4096;      // how much of a text is checked
 
 // Whether the instance or element at `from` has the number that the claim requires.
 bool is_valid(const Claim& claim, std::span<const std::byte> contents, std::uint64_t from) {
@@ -48,7 +48,7 @@ void TypingWorker::run() {
   }
 }
 
-// Takes the next group of variables or, after those, the next region with its own objects.
+// Takes the next group of variables or, after the last group, the next region with its own objects.
 bool TypingWorker::begin_next() {
   const std::size_t groups = (work_.variables.size() + kVariablesAtATime - 1) / kVariablesAtATime;
   const std::size_t end = groups + (work_.has_headers ? work_.regions.count() : 0);
@@ -108,7 +108,8 @@ void TypingWorker::enter(std::uint32_t region) {
   if (outbox_.enter(region)) work_on(region);
 }
 
-// Works until no claim waits in the region, neither of its own objects nor from other workers.
+// Works until no claim is waiting in the region, neither one of its own objects nor one from
+// another worker.
 void TypingWorker::work_on(std::uint32_t region) {
   if (work_.has_headers && work_.regions.begin(region)) begin(region);
   do {
@@ -134,8 +135,8 @@ void TypingWorker::begin(std::uint32_t region) {
                         });
 }
 
-// Does each step for all claims before the next step: while one claim waits for memory, the others
-// continue.
+// Settles claims. Does each step for all claims before the next step, so that the others continue
+// while one claim waits for memory.
 void TypingWorker::settle_all(const ClaimChunk& chunk) {
   std::size_t places = 0;
   for (const FoundClaim& found : chunk.found()) {
@@ -150,7 +151,7 @@ void TypingWorker::settle_all(const ClaimChunk& chunk) {
   }
 }
 
-// Finds the object that a pointer points to. False if there is none.
+// Finds the object to which a pointer points. Returns false if there is none.
 bool TypingWorker::look_up(const FoundClaim& found, Place& place) const {
   const heap::Heap::Record& record = work_.heap.record(found.block);
   const std::uint64_t offset = found.word - record.start;
@@ -166,8 +167,8 @@ void TypingWorker::settle(const Place& place) {
   std::uint32_t& cell = work_.cells[place.number];
   const FitMemo::Entry& fitting = fits_.of(place.claim, work_.heap.blocks()[place.ref.block]);
   const std::uint32_t old = cell;
-  // Nearly every claim gives the object its first type, or the same type again. Which of the two is
-  // unpredictable, so there is no branch for it.
+  // Nearly every claim gives the object its first type, or the same type again. The processor
+  // cannot predict which, so there is no branch for it.
   const bool is_plain = fitting.is_plain & (place.inside == 0);
   if (is_plain & ((old == 0) | (old == fitting.cell))) {
     cell = fitting.cell;
@@ -197,7 +198,7 @@ void TypingWorker::settle_slowly(const Place& place) {
     return;
   }
   if (!improve(cell, found) || !work_.plan.of_row(found.row).has_claims()) return;
-  if (block.is_atomic()) return;  // what looks like a pointer there is not one
+  if (block.is_atomic()) return;  // there are no pointers, even if words look like some
   if (block.objects > 1) {
     typed_[objects_++] = {place.ref, found.row};
   } else {
@@ -223,7 +224,7 @@ void TypingWorker::scan(const TypedObject& object) {
   scan_part(contents, work_.plan.of_row(object.row), 0, contents.size());
 }
 
-// The claims of the pointers that begin in [from, to).
+// Finds the claims of the pointers that begin in [from, to).
 void TypingWorker::scan_part(std::span<const std::byte> contents,
                              const TypingPlan::Part& says,
                              std::uint64_t from,
@@ -257,7 +258,7 @@ void TypingWorker::keep(std::uint32_t claim, std::uint64_t word) {
   outbox_.add(work_.regions.of(block), {word, block, claim});
 }
 
-// Makes the cell at least as good as `found`. True if that changed its row.
+// Makes the cell at least as good as `found`. Returns true if that has changed its row.
 bool TypingWorker::improve(std::uint32_t& cell, const Fit& found) {
   const std::uint32_t mine = TypeCells::encode(found.rank, found.row);
   const std::uint32_t old = cell;

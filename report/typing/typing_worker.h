@@ -14,13 +14,13 @@
 
 namespace heapattach::snapshot {
 
-// A variable that makes claims about the objects that it points to.
+// A variable that makes claims about the objects to which it points.
 struct VariableWords {
   std::span<const std::byte> contents;
   TypingPlan::Part says;
 };
 
-// Shared by all workers.
+// What all workers share.
 struct TypingWork {
   const heap::Heap& heap;
   const ObjectOrder& order;
@@ -33,7 +33,7 @@ struct TypingWork {
   std::atomic<std::size_t> next{0};  // the next starting point: variables in groups, then regions
 };
 
-// Follows the claims of typed objects; see typing.h. There is one per thread.
+// Follows the claims of typed objects; see typing.h. Each thread has one.
 class TypingWorker {
  public:
   explicit TypingWorker(TypingWork& work);
@@ -46,7 +46,7 @@ class TypingWorker {
  private:
   static constexpr std::size_t kAhead = 16;  // objects being prefetched
 
-  // An object that a pointer points to.
+  // An object to which a pointer points.
   struct Place {
     std::uint64_t number = 0;
     std::uint64_t inside = 0;  // from the object's start
@@ -90,8 +90,8 @@ class TypingWorker {
   ClaimOutbox outbox_;
   std::array<Place, kAtATime> places_{};
   std::array<TypedObject, kAtATime> typed_{};
-  std::size_t objects_ = 0;  // in typed_
-  Range source_;             // the object whose memory is being scanned, if it is one
+  std::size_t objects_ = 0;  // the number of objects in typed_
+  Range source_;             // the object that is being scanned; empty for a variable
   std::vector<LargePart> parts_;
   std::uint64_t conflicts_ = 0;
 };
