@@ -35,12 +35,12 @@ LiveTarget filtered(std::vector<std::string> words,
   return LiveTarget("filtered", words);
 }
 
-// Lets the kernel keep one more huge page for as long as it exists.
+// Lets the kernel keep two more huge pages for as long as it exists.
 class MoreHugePages {
  public:
   MoreHugePages() {
     std::ifstream(kNumber) >> before_;
-    std::ofstream(kNumber) << before_ + 1;
+    std::ofstream(kNumber) << before_ + 2;
   }
   ~MoreHugePages() { std::ofstream(kNumber) << before_; }
   MoreHugePages(const MoreHugePages&) = delete;

@@ -259,11 +259,11 @@ TEST_CASE("a list shows the title that a process gave itself") {
   const std::string title = "shop: worker 3 [xxxxxxxxxxxxxxxxxxxx]";
   const ToolRun table = run_tool({"list", "--top", "100000"});
   CHECK_MESSAGE(has(table.output, title + "\n"), table.output);
-  const ToolRun json = run_tool({"list", "-f", "json"});
+  const ToolRun json = run_tool({"list", "--top", "100000", "-f", "json"});
   CHECK_MESSAGE(has(json.output, fmt::format("\"title\":\"{}\"", title)), json.output);
   const OddRuby untitled("labelled");
   const std::string name = fmt::format("\"pid\":{},\"name\":\"ruby\",\"runtime\"", untitled.pid());
-  CHECK(has(run_tool({"list", "-f", "json"}).output, name));
+  CHECK(has(run_tool({"list", "--top", "100000", "-f", "json"}).output, name));
 }
 
 }  // namespace heapattach

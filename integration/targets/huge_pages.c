@@ -21,17 +21,22 @@ int main(void) {
   volatile char* const pages =
       mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
   pid_t worker = 0;
-  if (pages != MAP_FAILED) {
+  int ends[2];
+  if (pages != MAP_FAILED && pipe(ends) == 0) {
     pages[0] = 1;
     worker = fork();
     if (worker == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
+      // Until this process has given up its share, a write would need a second page.
+      char is_alone;
+      if (read(ends[0], &is_alone, 1) != 1) _exit(1);
       for (char pass = 0;; ++pass) {
         pages[4096] = pass;
         usleep(1000);
       }
     }
     munmap((void*)pages, kBytes);
+    if (write(ends[1], "x", 1) != 1) return 1;
   }
   printf("ready worker=%d\n", (int)worker);
   fflush(stdout);
