@@ -279,8 +279,9 @@ class Tries {
   // nothing about the guess. A crash says less than a wrong result.
   void fail(std::size_t guess, Error error, const Proof& proof) {
     using End = CallOutcome::End;
-    if (proof.last_end() != End::TimedOut)
+    if (proof.last_end() != End::TimedOut) {
       failures_[guess] += proof.last_end() == End::Returned ? 2 : 1;
+    }
     if (guess == 0) error_ = std::move(error);
   }
 

@@ -68,15 +68,10 @@ class MuslGuesser {
       if (context_.contains(target)) near.insert(at);
     });
     learn_starts(near);
-    for (const auto& [at, function] : read_all()) {
-      if (uses_data(function)) users_.insert(at);
-    }
+    read_all();
     if (users_.empty()) return unlike_malloc("no function uses malloc's data");
     learn_starts(callers_of(users_));
-    functions_ = read_all();
-    for (const auto& [at, function] : functions_) {
-      if (uses_data(function)) users_.insert(at);
-    }
+    read_all();
     count_uses();
     std::vector<Guess> guesses = guess_with_realloc();
     const auto is_accounted = [&](RemoteAddr at) { return is_known(at) || !names_data(at); };
@@ -195,12 +190,16 @@ class MuslGuesser {
     return all;
   }
 
-  [[nodiscard]] Functions read_all() const {
-    Functions all;
+  // Reads the functions that are known so far: one ends where another one begins.
+  void read_all() {
+    functions_.clear();
+    users_.clear();
     for (const RemoteAddr at : starts_) {
-      if (auto function = reader_.read(at)) all.emplace(at, *std::move(function));
+      auto function = reader_.read(at);
+      if (!function) continue;
+      if (uses_data(*function)) users_.insert(at);
+      functions_.emplace(at, *std::move(function));
     }
-    return all;
   }
 
   [[nodiscard]] bool uses_data(const Reached& function) const {
