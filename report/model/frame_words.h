@@ -36,7 +36,7 @@ template <class Words, class Value>
   return {};
 }
 
-// None if there is no such word.
+// The value that a word in a record means; nothing if there is no such word.
 template <class Words>
 [[nodiscard]] constexpr auto meant_by(const Words& words, std::string_view said)
     -> std::optional<decltype(words[0].second)> {
@@ -46,7 +46,7 @@ template <class Words>
   return {};
 }
 
-// Whether a frame is a guess, not from tables, so that reports should mark it.
+// Whether a frame was found by a guess, not by tables. Reports mark such a frame.
 [[nodiscard]] constexpr bool is_guess(unwind::FoundBy by) {
   return by == unwind::FoundBy::FramePointer || by == unwind::FoundBy::Scan;
 }

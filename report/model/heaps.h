@@ -24,9 +24,9 @@ struct Heap {
   std::optional<std::uint64_t> heap_bytes;
   std::optional<std::uint64_t> free_bytes;
   std::optional<std::uint64_t> unmapped_bytes;
-  // Objects that nothing reachable references, of a heap that is not collected.
+  // The bytes of objects that nothing reachable references, for a heap that is not collected.
   std::optional<std::uint64_t> leaked_bytes;
-  // Not in saved snapshots: more numbers, and a line about them for people.
+  // More numbers, and a line about them for people. Saved snapshots do not have these.
   std::vector<heap::Fact> facts;
   std::string remark;
   bool is_lossy = false;
@@ -34,7 +34,7 @@ struct Heap {
   [[nodiscard]] const heap::Kind& kind() const { return heap_kind(name); }
 };
 
-// Whether collectors manage all of the heaps, so that no object of them can leak.
+// Whether collectors manage all heaps, so that no object can leak.
 [[nodiscard]] inline bool are_collected(const std::vector<Heap>& heaps) {
   return std::all_of(heaps.begin(), heaps.end(),
                      [](const Heap& heap) { return heap.kind().is_collected; });

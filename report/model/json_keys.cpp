@@ -22,7 +22,7 @@ char* put_decimal(char* at, std::uint64_t value) {
   return std::to_chars(at, at + kMostNumberBytes, value).ptr;
 }
 
-// Appends a path as it appears within a JSON string. False if it cannot be a key.
+// Appends a path in the form that it has in a JSON string. Returns false if it cannot be a key.
 bool append_path(std::string& out, std::string_view path) {
   std::string quoted;
   const bool is_lossy = append_json_string(quoted, path);
@@ -72,7 +72,7 @@ char* JsonKeys::put_named(char* at, std::uint64_t number) const {
 }
 
 void JsonKeys::add_fixed(const snapshot::Type& type) {
-  // A path with the name of the array and a bracket could look like an element's.
+  // A path that begins with the name of the array and a bracket could look like that of an element.
   const std::string element = type.elements.name + "[";
   std::unordered_set<std::string> seen;
   for (const auto& path : type.paths) {

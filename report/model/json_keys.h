@@ -10,11 +10,11 @@
 
 namespace heapattach {
 
-// The keys of `refs` for the objects of one type: the path of the word if the type has one,
-// otherwise "+<offset>". They are prepared once, so that writing a key only copies text. No two
-// offsets of an object share a key: of two words with the same path, the second uses its offset,
-// and so does a word whose path looks like another kind of key or is not UTF-8. A path that was
-// read from a file is written unchanged.
+// The keys of `refs` for the objects of one type. A word's key is its path if the type has one, and
+// otherwise "+<offset>". The keys are prepared once, so that writing a key only copies text. No two
+// offsets of an object share a key: if two words have the same path, the second has its offset as
+// the key, and so has a word whose path looks like another kind of key or is not UTF-8. A path that
+// was read from a file is written unchanged.
 class JsonKeys {
  public:
   explicit JsonKeys(const snapshot::Type& type);
@@ -26,24 +26,24 @@ class JsonKeys {
   class Cursor {
    public:
     explicit Cursor(const JsonKeys& keys) : keys_(keys) {}
-    // Writes at `at`, and returns the end of the text.
+    // Writes the key of the word at `offset` to `at`. Returns the end of the text.
     char* put(char* at, std::uint64_t offset);
 
    private:
     const JsonKeys& keys_;
     std::size_t next_ = 0;             // in JsonKeys::fixed_
     std::size_t next_in_element_ = 0;  // in JsonKeys::in_element_
-    std::uint64_t element_ = 0;        // number of the last one
+    std::uint64_t element_ = 0;        // the number of the last element
   };
 
  private:
   struct Key {
     std::uint64_t offset = 0;
-    std::string
-        text;  // at fixed offsets, with quotes and colon; for elements, the part after "[3]"
+    // For a fixed offset, the key with quotes and colon; in an element, the part after "[3]".
+    std::string text;
   };
 
-  // A key that was read from a file, escaped; its number, if any, is in the middle.
+  // A key that was read from a file, escaped. Its number, if it has one, is in the middle.
   struct Named {
     std::string before;
     std::string after;
@@ -62,7 +62,7 @@ class JsonKeys {
   std::uint64_t element_bytes_ = 0;  // 0: no elements
   std::size_t longest_ = 0;
   std::vector<Named> named_;        // as Type::keys
-  std::size_t first_numbered_ = 0;  // of them
+  std::size_t first_numbered_ = 0;  // the first key with a number in named_
 };
 
 }  // namespace heapattach

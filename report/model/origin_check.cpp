@@ -12,8 +12,8 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// Parses "2026-11-20T09:00:00Z" into the day and the seconds since midnight: enough to compare two
-// start times within the slack that setting the clock requires.
+// Parses "2026-11-20T09:00:00Z" into the day and the seconds since midnight. That is enough to
+// compare two start times, which may differ a little because the clock was set.
 std::optional<std::pair<std::string_view, int>> day_and_second(std::string_view time) {
   constexpr std::size_t kDay = 10;
   if (time.size() < kDay + 9 || time[kDay] != 'T') return std::nullopt;
@@ -39,7 +39,8 @@ bool is_same_program(const Header& a, const Header& b) {
   return a.exe == b.exe;
 }
 
-// A core file does not record the machine or the start time of its process.
+// Whether the snapshot is from a core file, which has neither the machine nor the start time of its
+// process.
 bool is_core(const Header& header) {
   return header.source == "core";
 }
@@ -49,7 +50,7 @@ bool is_same_process(const Header& a, const Header& b) {
   return is_core(a) || is_core(b) || (a.host == b.host && is_same_start(a.started, b.started));
 }
 
-// Times that this program writes sort like text.
+// Whether the times have the form that this program writes, in which they sort like texts.
 bool are_times_of_one_form(std::string_view a, std::string_view b) {
   return !a.empty() && a.size() == b.size() && a.back() == 'Z' && b.back() == 'Z';
 }
@@ -107,8 +108,8 @@ std::optional<double> untyped_share(const Header& header) {
   return 100.0 * static_cast<double>(typed.unknown) / static_cast<double>(all);
 }
 
-// If debug information was available for one of them only, objects change their names and nothing
-// else.
+// Remarks if one snapshot has far more bytes without a type. If debug information was available for
+// only one of them, the objects have other names but are the same.
 void remark_types(const NamedSnapshot& a, const NamedSnapshot& b, OriginCheck& origins) {
   constexpr double kMuch = 25;
   const auto of_a = untyped_share(a.snapshot->header);

@@ -8,7 +8,7 @@
 
 namespace heapattach::snapshot {
 
-// A snapshot with its name for users: a file, "process 4711".
+// A snapshot with its name for users: the name of its file, or "process 4711".
 struct NamedSnapshot {
   std::string name;
   const Snapshot* snapshot = nullptr;
@@ -17,7 +17,7 @@ struct NamedSnapshot {
 // The result of checks before snapshots are compared.
 struct OriginCheck {
   bool is_same_process = true;  // all are from one process, so an address means the same in each
-  std::vector<std::string> remarks;  // one sentence for each fact that could mislead a reader
+  std::vector<std::string> remarks;  // a sentence about each fact that could mislead a reader
 };
 
 // Checks the headers of snapshots, given in chronological order, for different programs, builds or

@@ -11,15 +11,15 @@
 
 namespace heapattach::snapshot {
 
-// A process that reports can read, as it looks from outside: nothing was stopped.
+// A process that reports can read, as it looks from outside. It was not stopped.
 struct ReadableProcess {
   pid_t pid = 0;
-  std::string name;  // chosen by the process: any bytes, at most 15
-  // Its command line, if that is one text that the process wrote over it, as "puma: cluster worker
-  // 0: 4711 [shop]"; any bytes. Empty otherwise.
+  std::string name;  // the process has chosen it: any bytes, at most 15
+  // The command line if the process has overwritten it with one text, such as "puma: cluster worker
+  // 0: 4711 [shop]", of any bytes; otherwise empty.
   std::string title;
-  std::string runtime;                   // "crystal", "ruby", "CPython"; empty: none that is known
-  std::vector<const heap::Kind*> heaps;  // that reports can read; empty: none, or `is_known` is not
+  std::string runtime;                   // "crystal", "ruby", "CPython"; empty: no known one
+  std::vector<const heap::Kind*> heaps;  // the heaps that reports can read, if `is_known`
   bool is_known = false;                 // whether there was time to look for runtime and heaps
   std::uint64_t resident_bytes = 0;
   std::string started;  // RFC 3339, UTC

@@ -7,7 +7,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// A 64-bit number that counts words of 8 bytes.
+// Reads an offset in bytes, and converts it to words.
 bool read_offset(std::string_view text, std::uint32_t& words) {
   std::uint64_t offset = 0;
   const char* const end = text.data() + text.size();

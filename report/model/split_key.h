@@ -9,7 +9,7 @@ namespace heapattach::snapshot {
 struct SplitKey {
   std::string_view before;
   std::string_view after;
-  std::uint32_t unit = 0;  // 0: no number, and nothing after it
+  std::uint32_t unit = 0;  // 0: there is no number, and nothing after `before`
   std::uint32_t number = 0;
 };
 [[nodiscard]] SplitKey split_key(std::string_view text);
