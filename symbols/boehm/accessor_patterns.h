@@ -12,13 +12,13 @@ namespace heapattach::boehm {
 
 inline constexpr std::uint64_t kPatternWord = 8;
 
-// ((p >> shift) & mask) * 8, for the first argument p.
+// The expression ((p >> shift) & mask) * 8, where p is the first argument.
 struct Index {
   unsigned shift = 0;
   std::uint64_t mask = 0;
 };
 
-// load(`base` + `offset`)
+// The expression load(base + offset).
 struct Field {
   Expr base{};
   std::uint64_t offset = 0;
@@ -29,12 +29,12 @@ struct Slot {
   Index index;
 };
 
-// Recognises the expressions that accessor functions consist of; accessors.cpp lists them.
+// Recognises the expressions of which accessor functions consist; accessors.cpp lists them.
 class Matcher {
  public:
   explicit Matcher(const ExprPool& pool) : pool_(pool) {}
 
-  // p >> shift, without a mask.
+  // Recognises p >> shift, without a mask. Returns the shift.
   [[nodiscard]] std::optional<unsigned> shifted_argument(Expr expr) const {
     const ExprNode& node = pool_.at(expr);
     if (node.op != ExprOp::Bits || !is_argument(node.left) || node.shift <= 0) return std::nullopt;
@@ -65,7 +65,7 @@ class Matcher {
     return Field{sum.terms[0].of, sum.constant};
   }
 
-  // load(base + index)
+  // Recognises load(base + index).
   [[nodiscard]] std::optional<Slot> header_slot(Expr expr) const {
     const ExprNode& node = pool_.at(expr);
     if (node.op != ExprOp::Load || node.width != kPatternWord) return std::nullopt;
@@ -83,7 +83,7 @@ class Matcher {
     RemoteAddr top_index;
     Index index;
   };
-  // load(constant + index)
+  // Recognises load(constant + index).
   [[nodiscard]] std::optional<TopSlot> top_slot(Expr expr) const {
     const ExprNode& node = pool_.at(expr);
     if (node.op != ExprOp::Load || node.width != kPatternWord) return std::nullopt;
@@ -100,16 +100,16 @@ class Matcher {
     return pool_.constant_of(expr);
   }
 
-  // Whether an int variable is 0.
+  // Recognises the test whether an int variable is 0. Returns the variable.
   [[nodiscard]] std::optional<RemoteAddr> condition_on_variable(Expr expr) const {
-    // setcc writes only one byte; the compiler may know that the others are 0.
+    // setcc writes only one byte; the compiler may know that the other bytes are 0.
     if (pool_.at(expr).op == ExprOp::Insert) expr = pool_.at(expr).right;
     const ExprNode& node = pool_.at(expr);
     if (node.op != ExprOp::Condition || pool_.constant_of(node.right) != 0) return std::nullopt;
     return variable(node.left, 4);
   }
 
-  // load(constant)
+  // Recognises load(constant). Returns the constant.
   [[nodiscard]] std::optional<RemoteAddr> variable(Expr expr, unsigned width) const {
     const ExprNode& node = pool_.at(expr);
     if (node.op != ExprOp::Load || node.width != width) return std::nullopt;
@@ -118,7 +118,7 @@ class Matcher {
     return RemoteAddr{*address};
   }
 
-  // A variable of one byte, returned as an int.
+  // Recognises a variable of one byte that is returned as an int. Returns the variable.
   [[nodiscard]] std::optional<RemoteAddr> sign_extended_byte(Expr expr) const {
     const ExprNode* node = &pool_.at(expr);
     if (node->op == ExprOp::Bits && node->shift == 0) node = &pool_.at(node->left);
@@ -126,7 +126,7 @@ class Matcher {
     return variable(node->right, 1);
   }
 
-  // The first one.
+  // Whether the expression is the first argument.
   [[nodiscard]] bool is_argument(Expr expr) const {
     const ExprNode& node = pool_.at(expr);
     return node.op == ExprOp::Argument && node.constant == 0;

@@ -10,16 +10,16 @@
 
 namespace heapattach::boehm {
 
-// The code and the constants of one module. The module and `memory` must outlive it.
+// The code and the constants of one module. The module and `memory` must outlive the result.
 [[nodiscard]] CodeSource code_of(const Module& module, const MemoryReader& memory);
 
 // The layout learned from GC_size and GC_get_kind_and_size.
 struct AccessorLayout {
-  // Complete except `all_nils`. The offsets of flags and descriptor follow from those of kind and
-  // size.
+  // The layout, complete except for `all_nils`. The offsets of flags and descriptor follow from
+  // those of kind and size.
   Layout layout;
-  RemoteAddr all_nils;                // the empty index, or the variable that points to it …
-  bool all_nils_is_variable = false;  // … if this is set
+  RemoteAddr all_nils;                // the empty index, or a variable that points to it
+  bool all_nils_is_variable = false;  // `all_nils` is such a variable
 };
 
 // Learns the layout from the machine code of the collector's accessor functions.
@@ -28,11 +28,11 @@ class AccessorReader {
   AccessorReader(const Disassembler& disassembler, const CodeSource& source)
       : disassembler_(disassembler), source_(source) {}
 
-  // Reads GC_size, and GC_get_kind_and_size if it exists (since release 8.0). Malformed if the code
-  // does not look as it does in every known release; the message names the missing part.
+  // Reads GC_size, and GC_get_kind_and_size if it exists (since release 8.0). Returns Malformed if
+  // the code does not look as in every known release; the message names the missing part.
   Result<AccessorLayout> read_layout(RemoteAddr size, std::optional<RemoteAddr> kind_and_size);
 
-  // Reads a function that returns a variable, or the difference of two.
+  // Reads a function that returns a variable, or the difference of two variables.
   struct Difference {
     RemoteAddr variable;
     std::optional<RemoteAddr> less;
@@ -50,9 +50,9 @@ class AccessorReader {
   // Finds the byte table in which a function sets the entry selected by its first argument.
   std::optional<RemoteAddr> read_flag_table(RemoteAddr function);
 
-  // The variables that show whether a collection is running. GC_collect_a_little sets one of them
-  // around its work and returns whether the other is not 0; GC_collection_in_progress only does the
-  // latter.
+  // The variables that show whether a collection is running. GC_collect_a_little sets `collecting`
+  // during its work, and returns whether `mark_state` is not 0. GC_collection_in_progress only
+  // returns the latter.
   struct Activity {
     std::optional<RemoteAddr> collecting;  // one byte, 1 while a step runs
     std::optional<RemoteAddr> mark_state;  // an int, 0 between collections

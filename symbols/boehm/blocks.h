@@ -10,9 +10,9 @@
 
 namespace heapattach::boehm {
 
-// Walks the index in batches without trusting it: the amount of mapped memory limits the work, and
-// each header must point to its block, be readable and be plausible. Fails only if no part of the
-// index could be read.
+// Reads the blocks of a heap. Walks the index in batches and does not trust it: the amount of
+// mapped memory limits the work, and each header must be readable, point to its block, and be
+// plausible. Returns an error only if no part of the index could be read.
 Result<heap::BlockIndex> read_blocks(const MemoryReader& memory,
                                      const MemoryMap& map,
                                      const Layout& layout);

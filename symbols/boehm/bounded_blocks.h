@@ -7,8 +7,8 @@
 
 namespace heapattach::boehm {
 
-// read_blocks() for a process that uses `in_use` bytes of memory, swap included. The size of its
-// mappings would not be a limit, because address space costs a program nothing.
+// Calls read_blocks() for a process that uses `in_use` bytes of memory, including swap. The size of
+// its mappings would be no limit for the work, because address space costs a program nothing.
 Result<heap::BlockIndex> read_bounded_blocks(const MemoryReader& memory,
                                              const MemoryMap& map,
                                              const Layout& layout,

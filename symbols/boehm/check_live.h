@@ -14,8 +14,8 @@ namespace heapattach::boehm {
 // be unknown, and the last collection may have marked more. Adds them to the set's problems.
 class LiveCheck {
  public:
-  // Borrows everything. `counters` are those at the time of the copy, and `roots` has the stacks of
-  // suspended fibers.
+  // Borrows everything. `counters` are from the time of the copy, and `roots` contains the stacks
+  // of suspended fibers.
   LiveCheck(const Collector& collector,
             std::span<const Range> collector_data,
             const heap::Counters& counters,
@@ -27,7 +27,7 @@ class LiveCheck {
         copied_(copied),
         roots_(roots) {}
 
-  // Follows other marking rules in `heap` for a while, and restores its own.
+  // Looks for these signs. Sets other marking rules in `heap` meanwhile, and restores its own.
   void run(heap::Heap& heap, unsigned workers, heap::LiveSet& found) const;
 
  private:

@@ -9,8 +9,8 @@
 
 namespace heapattach::boehm {
 
-// Objects that the last collection marked and that the program may have dropped since, although it
-// has allocated nothing: everything that is reachable from
+// Objects that the last collection marked and that the program may have dropped since then,
+// although it has allocated nothing. These are the objects that are reachable from
 //   - the entries of finalizers that have run. Such an entry still references its object, has no
 //     data any more, and is in no chain (finalize.c, GC_invoke_finalizers);
 //   - `stale` words: the unused parts of stacks, some of which the collection scanned because it
@@ -30,12 +30,12 @@ std::uint64_t count_unexplained(const heap::Heap& heap,
                                 const heap::ObjectSet& dropped,
                                 const heap::ObjectSet* possible = nullptr);
 
-// Whether no object of the heap, alive or not, has a mark procedure of the program's own. Such a
+// Whether no object of the heap, alive or not, has a mark procedure of the program. Such a
 // procedure could find pointers that the program has hidden.
 bool has_plain_pointers(const heap::Heap& heap);
 
-// The objects that something unseen could have kept alive: a root in `memory`, which has all
-// references from outside of the heap; an object that was taken for free; an uncollectable object;
+// The objects that something unseen could have kept alive: a root in `memory`, which contains all
+// references from outside the heap; an object that we took for a free one; an uncollectable object;
 // or a finalizer or a link, which hide their pointers.
 heap::ObjectSet reachable_from(const heap::Heap& heap,
                                const heap::LiveSet& found,

@@ -11,25 +11,26 @@
 
 namespace heapattach::boehm {
 
-// The functions and variables of a collector without symbols, found by the code of the program that
-// contains it.
+// The functions and variables of a collector without symbols, which the code of the program around
+// it shows.
 struct CollectorCode {
   std::vector<Range> functions;  // sorted
-  // Words of writable data that these functions use, and no other code; sorted.
+  // Words of writable data that these functions use and no other code does; sorted.
   std::vector<RemoteAddr> variables;
   // All words of writable data that these functions use; sorted.
   std::vector<RemoteAddr> used;
   // The function that pushes the stacks of all threads as more roots, unless the program sets
-  // another (GC_default_push_other_roots).
+  // another function (GC_default_push_other_roots).
   std::optional<RemoteAddr> default_hook;
 };
 
-// None if the functions of the module or the collector's tables are unknown.
+// Returns nothing if the functions of the module or the collector's tables are unknown.
 [[nodiscard]] std::optional<CollectorCode> find_collector_code(const Module& module,
                                                                const Collector& collector);
 
 // Whether the program has replaced the collector's function for more roots
-// (GC_set_push_other_roots): no variable of the collector references it. False if it is unknown.
+// (GC_set_push_other_roots): no variable of the collector references it then. False if that
+// function is unknown.
 [[nodiscard]] bool has_replaced_hook(const CollectorCode& code, const MemoryReader& memory);
 
 }  // namespace heapattach::boehm

@@ -8,9 +8,9 @@
 #include "symbols/boehm/collector.h"
 #include "symbols/heap/blocks.h"
 
-// A collector's own lists, outside its heap, still reference objects that a collection found, alive
-// or not. They keep none of malloc's memory alive, because it is known which objects of the
-// collector are alive.
+// A collector has lists outside its heap that still reference objects that a collection found,
+// alive or not. These lists keep none of malloc's memory alive, because we know which objects of
+// the collector are alive.
 namespace heapattach::boehm {
 
 // Finds these lists in the copy, by their shape (mark.c, reclaim.c and pthread_support.c of libgc):
@@ -18,9 +18,9 @@ namespace heapattach::boehm {
 //     the place below its first entry, and the number of its entries, a power of two;
 //   - the lists of blocks to reclaim of each kind of objects: arrays of 129 words (257 before
 //     release 7), each 0 or the start of a block;
-//   - the own mark stacks of the threads that mark in parallel, which are called GC-marker-N.
+//   - the mark stacks of the threads that mark in parallel, whose names are GC-marker-N.
 //
-// Lists that are not found remain roots and may hide a leak. The result is sorted and disjoint.
+// A list that is not found remains a root and may hide a leak. The result is sorted and disjoint.
 std::vector<Range> collector_lists(const Capture& capture,
                                    std::span<const Range> collector_data,
                                    const Collector& collector,

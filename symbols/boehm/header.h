@@ -20,9 +20,9 @@ enum HeaderFlag : std::uint8_t {
   kLargeBlock = 0x20,
 };
 
-// The contents of a block's header, in whatever form the release has it. Nothing is checked.
+// The contents of a block's header, whatever form it has in the release. Nothing is checked.
 struct Header {
-  RemoteAddr block;  // the block that it names; {} in a form without names
+  RemoteAddr block;  // the block's address, as the header has it; {} in a form without it
   std::uint64_t object_bytes = 0;
   std::uint64_t descriptor = 0;
   std::uint8_t kind = 0;
@@ -34,7 +34,7 @@ struct Header {
 // The number of bytes from a header's start that read_header() needs.
 [[nodiscard]] std::uint64_t header_bytes(const Layout& layout);
 
-// `bytes` has at least header_bytes().
+// Reads a header. `bytes` has at least header_bytes().
 [[nodiscard]] Header read_header(const Layout& layout, std::span<const std::byte> bytes);
 
 }  // namespace heapattach::boehm

@@ -14,15 +14,16 @@ namespace heapattach::boehm {
 // bitmaps. Sorted and disjoint, with adjacent ranges joined.
 std::vector<Range> plan_copy(const heap::BlockIndex& index, const Layout& layout);
 
-// A heap of the collector. Without more rules, it follows the descriptors that explain themselves.
+// Makes a heap of the collector. Until it gets more rules, it follows only the descriptors that
+// explain themselves.
 heap::Heap make_heap(const heap::BlockIndex& index, const Layout& layout, const Capture& capture);
 
 void follow(heap::Heap& heap, MarkingRules rules);
 // The rules that a heap of the collector follows.
 const MarkingRules& rules_of(const heap::Heap& heap);
 
-// Whether `size` is that of an object, as its finalizer's entry has it: in bytes, or in words
-// before release 7.
+// Whether `size`, from the entry of an object's finalizer, is the size of the object: in bytes, or
+// in words before release 7.
 [[nodiscard]] bool is_size_of(const heap::Heap& heap, heap::ObjectRef ref, std::uint64_t size);
 
 }  // namespace heapattach::boehm

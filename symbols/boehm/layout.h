@@ -14,18 +14,19 @@ namespace heapattach::boehm {
 // The size of a block (HBLKSIZE) in the default configuration, whatever the page size is.
 inline constexpr std::uint64_t kUsualBlockBytes = 4096;
 
-// Headers of releases before 7, such as the one that Mono contains. They do not name their blocks,
-// and have sizes in words. (Source: gc_priv.h, struct hblkhdr, of Mono 6.8.)
+// Headers in releases before 7, such as the release that Mono contains. They do not have the
+// address of their block, and their sizes are in words. (Source: gc_priv.h, struct hblkhdr, of Mono
+// 6.8.)
 struct WordHeaders {
-  std::uint64_t map = 0x20;  // the map of the offsets in the block that count as pointers
+  std::uint64_t map = 0x20;  // the map of those offsets in the block to which pointers count
   RemoteAddr free_map;       // GC_invalid_map, the map of all free blocks
 };
 
-// The layout of this build of the collector's data, as far as we need it. All offsets are in bytes.
-// It can come from any source, and is trusted only after check_layout().
+// The layout of the collector's data in this build, as far as we need it. All offsets are in bytes.
+// A layout can come from any source, and is trusted only after check_layout().
 struct Layout {
   enum class Source : std::uint8_t {
-    Accessors,  // from the machine code of its accessor functions
+    Accessors,  // the machine code of the collector's accessor functions
     DebugInfo,
     Structure,  // found by its shape
   };
@@ -33,14 +34,14 @@ struct Layout {
 
   // The two-level index from a block's address to its header.
   RemoteAddr top_index;     // the array itself, not the struct around it
-  unsigned top_shift = 22;  // address >> top_shift, and …
+  unsigned top_shift = 22;  // the index of an address is (address >> top_shift) & top_mask
   std::uint64_t top_mask = 0x7ff;
   RemoteAddr all_nils;  // the shared empty bottom index
   unsigned block_shift = 12;
   std::uint64_t bottom_mask = 0x3ff;
   std::uint64_t bottom_key = 0x2010;   // in a bottom index
-  std::uint64_t bottom_next = 0x2018;  // hash chain, in a bottom index
-  bool has_hash_chain = true;          // otherwise addresses index the top index directly
+  std::uint64_t bottom_next = 0x2018;  // the hash chain, in a bottom index
+  bool has_hash_chain = true;          // false: an address is directly an index into the top index
 
   // In a block's header.
   std::uint64_t header_block = 0x10;
@@ -54,7 +55,7 @@ struct Layout {
   bool all_interior_pointers = true;
 
   [[nodiscard]] std::uint64_t block_bytes() const { return std::uint64_t{1} << block_shift; }
-  // Objects have multiples of this.
+  // The sizes of objects are multiples of this.
   [[nodiscard]] std::uint64_t granule_bytes() const { return word_headers ? 8 : 16; }
   [[nodiscard]] heap::Shape shape() const {
     return {.block_bytes = block_bytes(),

@@ -9,15 +9,15 @@
 
 namespace heapattach::boehm {
 
-// The position and form of the marks after a header's descriptor. In 8.2.2 a map and a count
-// precede them, and there is one byte per granule. Other builds have no map, use bits, or have one
-// mark per object. Before release 7 there is one bit per word.
+// The position and form of the marks after a header's descriptor. In 8.2.2, a map and a count come
+// before the marks, which are one byte per granule. Other builds have no map, use bits, or have one
+// mark per object. Before release 7, there is one bit per word.
 class MarkBits {
  public:
   // Finds the form that fits all headers whose tails the index keeps.
   static std::optional<MarkBits> find(const heap::Heap& heap);
 
-  // Whether an object is marked; none if its header was not read that far.
+  // Whether an object is marked; nothing if its header was not read so far.
   [[nodiscard]] std::optional<bool> is_marked(const heap::HeaderTail& tail,
                                               const heap::Block& block,
                                               std::uint32_t slot) const {
@@ -52,9 +52,9 @@ class MarkBits {
 // and every marked object is live or has been dropped.
 struct MarkComparison {
   std::size_t blocks = 0;
-  std::uint64_t marked = 0;    // except those on free lists
-  std::uint64_t missing = 0;   // of these, those not in the live set
-  std::uint64_t unmarked = 0;  // live, but not marked
+  std::uint64_t marked = 0;    // marked objects, except those on free lists
+  std::uint64_t missing = 0;   // marked objects that are not in the live set
+  std::uint64_t unmarked = 0;  // live objects without a mark
 };
 MarkComparison compare_with_marks(const heap::Heap& heap, const heap::LiveSet& found);
 
