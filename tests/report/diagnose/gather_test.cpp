@@ -87,6 +87,14 @@ TEST_CASE("leaks are not judged, with the reason, if that proves nothing") {
   CHECK_FALSE(evidence.leaks.has_value());
 }
 
+TEST_CASE("a diagnosis says that it does not know Guile's locks") {
+  Evidence evidence;
+  snapshot::Snapshot snapshot = leaking();
+  snapshot.header.runtime = "guile";
+  add_heap(snapshot, evidence);
+  CHECK(evidence.not_examined == std::vector<std::string>{"locks of Guile"});
+}
+
 TEST_CASE("mapped files are added up, alone and by folder") {
   snapshot::SeenMemory seen;
   const auto map = [&](std::string path, std::uint64_t bytes) {
