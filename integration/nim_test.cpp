@@ -81,6 +81,86 @@ TEST_CASE("without debug information, Nim's own type information names objects")
                                             {"(closure with price1)", "carts"}});
 }
 
+namespace {
+
+// What `why` says of the only object that an expression finds.
+std::string path_to(const std::string& expression, pid_t pid) {
+  const std::string target = fmt::format("{}", pid);
+  const ToolRun found = run_tool({"-q", "find", expression, target});
+  CAPTURE(expression);
+  CAPTURE(found.output);
+  CAPTURE(found.errors);
+  const std::size_t at = found.output.find("0x");
+  REQUIRE(at != std::string::npos);
+  const std::size_t end = found.output.find_first_of(" \n", at);
+  return run_tool({"-q", "why", found.output.substr(at, end - at), target}).output;
+}
+
+// How many objects an expression finds.
+std::size_t count_found(const std::string& expression, const std::string& source) {
+  const ToolRun found = run_tool({"-q", "find", expression, source});
+  CAPTURE(expression);
+  CAPTURE(found.errors);
+  CHECK(found.status == 0);
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = found.output.find("0x", at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the fields of a Nim variant object are those of the branch that its discriminator says") {
+  if (!is_target_built("variants_nim")) return;
+  const Release nim = release_of("nim", {"nim", "--version"}, {"1.6"});
+  if (!nim.is_tried) return print_untried(nim, "its own type information may differ");
+  LiveTarget target("variants_nim");
+  const Answer& truth = target.greeting();
+  const Count count = count_of(target.pid(), nim);
+  CHECK(count.objects.at("Item") == truth.at("items"));
+  CHECK(count.objects.at("Variant") == truth.at("variants"));
+  CHECK(count.objects.at("Event") == truth.at("events"));
+  CHECK(count.objects.at("Pair") == truth.at("pairs"));
+  CHECK(count.objects.at("JsonNodeObj") == truth.at("nodes"));
+  CHECK(count.named > 0.99);
+
+  CHECK(path_to("Item[price == 1]", target.pid()).find("data[2] → item") != std::string::npos);
+  CHECK(path_to("Item[price == 3]", target.pid()).find("data[3] → items → data[1]") !=
+        std::string::npos);
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("heap.jsonl");
+  const std::string pid = fmt::format("{}", target.pid());
+  REQUIRE(run_tool({"-q", "--values", "-o", file, pid}).status == 0);
+  for (const std::string& source : {pid, file}) {
+    CAPTURE(source);
+    CHECK(count_found("Variant[number == 5]", source) == 1);
+    CHECK(count_found("Variant[text == \"text 6\"]", source) == 1);
+    CHECK(count_found("Variant[count == 2]", source) == 20);
+    CHECK(count_found("Variant[kind == \"kNothing\"]", source) == 20);
+    CHECK(count_found("Variant[item.price > 0]", source) == 20);
+    CHECK(count_found("Event[isLate == true]", source) == 10);
+    CHECK(count_found("Event[sender.price > 0]", source) == 20);
+  }
+}
+
+TEST_CASE(
+    "without debug information, too, the discriminator of a Nim object says which fields it has") {
+  if (!is_target_built("variants_nim")) return;
+  const Release nim = release_of("nim", {"nim", "--version"}, {"1.6"});
+  if (!nim.is_tried) return print_untried(nim, "its own type information may differ");
+  const std::vector<std::pair<std::string, std::string>> names = {
+      {"variants_nim_symbols", "item"}, {"variants_nim_stripped", "(object with price)"}};
+  for (const auto& one : names) {
+    const auto& [program, name] = one;
+    CAPTURE(one.first);
+    LiveTarget target(program);
+    const Count count = count_of(target.pid(), nim);
+    REQUIRE(count.objects.contains(name));
+    // Nothing but the Events says its type.
+    CHECK(count.objects.at(name) == target.greeting().at("event_items"));
+  }
+}
+
 TEST_CASE("a Nim program with an allocator of its own is named, with and without symbols") {
   if (!is_target_built("sessions_nim_orc")) return;
   for (const std::string name : {"sessions_nim_orc", "sessions_nim_orc_stripped"}) {

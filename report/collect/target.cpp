@@ -15,6 +15,7 @@
 #include "symbols/dwarf/type_cache.h"
 #include "symbols/heaps.h"
 #include "symbols/nim/type_information.h"
+#include "symbols/nim/variants.h"
 #include "symbols/types/crystal_type_info.h"
 #include "symbols/types/model_checks.h"
 #include "symbols/vlang/types.h"
@@ -199,11 +200,16 @@ Result<NamesFound> find_names(const TakeOptions& options,
   return names;
 }
 
-// Adds the types of a Nim program without debug information. The program has information on types
-// at run time; without symbols, the program is searched for it.
+// Adds the types of a Nim program without debug information, from the information on types that it
+// has at run time; a program without symbols is searched for that. Debug information does not say
+// which of a variant object's fields are valid, so that comes from there, too.
 void add_nim_types(const Opened& target, const HeapFound& heap, NamesFound& names) {
   const bool may_be_nim = names.runtime == "c" || names.runtime == "c++";
   const bool has_debug_information = names.types.find(nim::kString) != types::kNoType;
+  if (may_be_nim && has_debug_information && nim::has_variants(names.types)) {
+    nim::describe_variants(names.types, nim::find_type_records(target.modules, target.memory));
+    types::make_sound(names.types);
+  }
   if (!may_be_nim || has_debug_information || heap.collected() == nullptr) return;
   const auto records = nim::find_type_records(target.modules, target.memory);
   if (records.empty()) return;

@@ -105,9 +105,12 @@ class Flattening {
     });
     map_.words = std::move(words_);
     map_.leaves = std::move(leaves_);
+    map_.choices = std::move(choices_);
   }
 
  private:
+  using ChoicePlace = std::pair<std::uint64_t, TypeRef>;
+
   void stop(std::uint64_t offset) {
     if (!is_stopped_) map_.known_to = std::min(map_.known_to, offset);
     is_stopped_ = true;
@@ -180,6 +183,7 @@ class Flattening {
   }
 
   void add_struct(TypeRef ref, const Type& type, const Place& at) {
+    if (type.choice && choices_.size() < kMostLeaves) choices_.emplace_back(at.offset, ref);
     Place inner = at;
     inner.depth += 1;
     inner.holder = ref;
@@ -276,6 +280,7 @@ class Flattening {
     inner.depth += 1;
     inner.is_root = false;
     std::vector<PointerWord> merged;
+    const std::size_t choices = choices_.size();
     for (const Member& member : type.members) {
       if (is_stopped_) break;
       if (member.offset > kLargest) return stop(at.offset);
@@ -284,6 +289,7 @@ class Flattening {
       inner.is_mixed = false;
       for (PointerWord& word : part(member.type, inner)) merged.push_back(std::move(word));
     }
+    choices_.resize(choices);  // of which the number may be something else
     merge_union(std::move(merged), at.is_mixed);
   }
 
@@ -326,12 +332,20 @@ class Flattening {
     inner.depth += 1;
     inner.is_root = false;
     inner.path.clear();
+    const std::size_t first_choice = choices_.size();
     const std::vector<PointerWord> element = part(type.target, inner);
+    const std::vector<ChoicePlace> chosen(
+        choices_.begin() + static_cast<std::ptrdiff_t>(first_choice), choices_.end());
+    choices_.resize(first_choice);
     const std::uint64_t stride = bytes_of(model_, type.target);
     if (element.empty() || stride == 0) return;
     if (stride % kWordBytes != 0 || stride > kLargest) return stop(at.offset);
     for (std::uint64_t i = 0; i < type.count.value_or(0) && !is_stopped_; ++i) {
       if (at.offset + i * stride > kLargest) return stop(at.offset + i * stride);
+      for (const ChoicePlace& one : chosen) {
+        if (choices_.size() < kMostLeaves)
+          choices_.emplace_back(one.first + i * stride, one.second);
+      }
       for (const PointerWord& word : element) {
         Place place{word.offset + i * stride, {}, word.holder, word.container};
         place.is_named = word.is_named;
@@ -345,6 +359,7 @@ class Flattening {
   PointerMap& map_;
   std::vector<PointerWord> words_;
   std::vector<Leaf> leaves_;
+  std::vector<ChoicePlace> choices_;
   std::size_t steps_ = 0;
   int in_parts_ = 0;
   bool is_stopped_ = false;

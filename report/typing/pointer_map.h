@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "symbols/types/type_model.h"
@@ -54,6 +55,9 @@ struct PointerMap {
   std::vector<PointerWord> words;
   std::vector<Leaf> leaves;  // the first few hundred
   std::optional<Tail> tail;
+  // The structs whose further members a number chooses, with their offsets. Here the words of such
+  // members are conservative.
+  std::vector<std::pair<std::uint64_t, types::TypeRef>> choices;
 };
 
 inline constexpr std::size_t kMostWords = 4096;   // of one type

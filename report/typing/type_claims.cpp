@@ -70,8 +70,10 @@ void TypeRows::add_variant_claims(const PointerWord& word, std::vector<Claim>& c
       auto claim = variant.name == number.name ? instance_claim(variant.type) : std::nullopt;
       if (!claim || claim->one == kNoRow) continue;
       claim->offset = word.offset;
-      claim->variant_at = word.offset + vlang::kVariantAt;
-      claim->variant = static_cast<std::uint32_t>(number.value);
+      const auto value = static_cast<std::uint64_t>(number.value);
+      claim->condition = add_condition(
+          {word.offset + vlang::kVariantAt, vlang::kVariantBytes, {{value, value}}, 0});
+      if (claim->condition == 0) continue;
       claims.push_back(*claim);
     }
   }

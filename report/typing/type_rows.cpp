@@ -92,6 +92,7 @@ TypeRows::TypeRows(const Naming& naming, const types::TypeModel& model)
     }
     has_buffer_pointers_ =
         has_buffer_pointers_ || !buffer_pointers_[row].empty() || has_unknown_fields_[row];
+    add_chosen_rows(row);
   }
   fill_waiting();
 }
@@ -237,6 +238,7 @@ void TypeRows::fill(const Key& key, TypeIndex row) {
   }
   types_[row] = std::move(type);
   layouts_[row] = std::move(layout);
+  if (kind == Kind::One || kind == Kind::OneOrSubtype) add_chosen_rows(row);
 }
 
 PointerMap TypeRows::map_of(TypeRef ref) {
@@ -260,6 +262,7 @@ void TypeRows::fill_instance(TypeRef ref, PointerMap map, RowLayout& layout, Typ
     if (!word.is_named || word.path.empty()) continue;
     named.paths.push_back({word.offset, std::move(word.path)});
   }
+  add_choice_claims(map, 0, 0, layout.claims);
   if (!map.leaves.empty()) named.fields.clear();
   for (Leaf& leaf : map.leaves) {
     named.fields.push_back(
@@ -295,6 +298,7 @@ void TypeRows::fill_elements(TypeRef element, std::uint64_t at, RowLayout& layou
     if (!word.is_named) continue;
     named.elements.paths.push_back({word.offset, element_path(type_name, std::move(word.path))});
   }
+  add_choice_claims(map, 0, 0, layout.element_claims);
   has_claims_ = has_claims_ || layout.has_claims();
 }
 

@@ -43,11 +43,17 @@ struct Claim {
   bool by_kind = false;  // an object is atomic exactly if it contains no pointers, as in Crystal
   // The row of an object that should be atomic but is not, as from a C library.
   TypeIndex other_kind = kNoRow;
-  bool has_tail = false;  // an instance may be larger than its type
-  // The claim is valid only if the number of four bytes at this offset, in the same instance or
-  // element as the pointer, is `variant`. 0: it is always valid.
-  std::uint64_t variant_at = 0;
-  std::uint32_t variant = 0;
+  bool has_tail = false;        // an instance may be larger than its type
+  std::uint32_t condition = 0;  // a number of TypeRows::holds()
+};
+
+// A claim is valid only if a number in the same instance or element is in one of the ranges, and
+// another condition holds, too.
+struct ClaimCondition {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;  // no more than a word
+  std::vector<types::Choice::Range> numbers;
+  std::uint32_t other = 0;
 };
 
 // How to read the words of an instance. Offsets are in bytes.
@@ -95,6 +101,18 @@ class TypeRows {
   // Whether instances of the row contain their type, but nothing describes their fields.
   [[nodiscard]] bool has_unknown_fields(TypeIndex row) const {
     return row < has_unknown_fields_.size() && has_unknown_fields_[row];
+  }
+
+  // Whether a claim's condition holds for the instance or element at `from`. Number 0 always holds.
+  [[nodiscard]] bool holds(std::uint32_t condition,
+                           std::span<const std::byte> contents,
+                           std::uint64_t from) const {
+    return condition == 0 || is_met(condition, contents, from);
+  }
+  // The row for an instance of this row with these contents: another one with the same name if a
+  // number in it chooses some of its members.
+  [[nodiscard]] TypeIndex chosen_row(TypeIndex row, std::span<const std::byte> contents) const {
+    return choices_.empty() ? row : choose(row, contents);
   }
 
   // The layout of a variable of this type. Adds the rows to which it refers.
@@ -146,6 +164,18 @@ class TypeRows {
   void fill_elements(types::TypeRef element, std::uint64_t at, RowLayout& layout, Type& named);
   void add_claims(const PointerWord& word, std::vector<Claim>& claims);
   void add_variant_claims(const PointerWord& word, std::vector<Claim>& claims);
+  void add_choice_claims(const PointerMap& map,
+                         std::uint64_t at,
+                         std::uint32_t condition,
+                         std::vector<Claim>& claims,
+                         int depth = 0);
+  PointerMap further_of(types::TypeRef branch, std::uint64_t offset, const PointerMap& map);
+  std::uint32_t add_condition(ClaimCondition condition);
+  void add_chosen_rows(TypeIndex row, int depth = 0);
+  [[nodiscard]] bool is_met(std::uint32_t condition,
+                            std::span<const std::byte> contents,
+                            std::uint64_t from) const;
+  [[nodiscard]] TypeIndex choose(TypeIndex row, std::span<const std::byte> contents) const;
   std::optional<Claim> claim_of(const PointerWord& word);
   std::optional<Claim> claim_of_container(const PointerWord& word);
   std::optional<Claim> claim_of_pointer(const PointerWord& word);
@@ -171,6 +201,8 @@ class TypeRows {
   std::map<types::TypeRef, RowLayout> variables_;
   std::vector<std::vector<crystal::BufferPointer>> buffer_pointers_;
   std::vector<bool> has_unknown_fields_;
+  std::vector<ClaimCondition> conditions_{1};
+  std::unordered_map<TypeIndex, std::vector<TypeIndex>> choices_;  // by row: one for each branch
   runtimes::ObjectNames named_;
   TypeIndex first_named_ = 0;  // the row of the first shape; the others follow in order
   std::vector<std::string> notes_;

@@ -136,7 +136,7 @@ Typing::Typing(const heap::Heap& heap,
 TypeIndex Typing::row_of(heap::ObjectRef ref) const {
   const std::uint32_t cell = cells_.empty() ? 0 : cells_[heap_.number(ref)];
   if (cell == 0) return Naming::unknown_of(heap_.blocks()[ref.block]);
-  return TypeCells::row_of(cell);
+  return rows_.chosen_row(TypeCells::row_of(cell), heap_.contents(ref));
 }
 
 // Types objects that contain their type. Their cells have plain rows until the search for buffers,

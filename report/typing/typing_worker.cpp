@@ -16,16 +16,6 @@ constexpr std::size_t kVariablesAtATime = 16;
 constexpr std::size_t kEnoughChunks = 16384;  // if so many are waiting, no more claims are sought
 constexpr std::size_t kTextBytes = 4096;      // how much of a text is checked
 
-// Whether the instance or element at `from` has the number that the claim requires.
-bool is_valid(const Claim& claim, std::span<const std::byte> contents, std::uint64_t from) {
-  if (claim.variant_at == 0) return true;
-  std::uint32_t variant = 0;
-  const std::uint64_t at = from + claim.variant_at;
-  if (at + sizeof variant > contents.size()) return false;
-  std::memcpy(&variant, contents.data() + at, sizeof variant);
-  return variant == claim.variant;
-}
-
 std::uint64_t load_word(std::span<const std::byte> contents, std::uint64_t at) {
   std::uint64_t word = 0;
   std::memcpy(&word, contents.data() + at, sizeof word);
@@ -234,7 +224,9 @@ void TypingWorker::scan_part(std::span<const std::byte> contents,
   for (std::uint32_t claim = says.first; claim < says.first + says.count; ++claim) {
     const Claim& made = work_.plan.claim(claim);
     if (made.offset < from || made.offset >= to || made.offset > last) continue;
-    if (is_valid(made, contents, 0)) keep(claim, load_word(contents, made.offset));
+    if (work_.rows.holds(made.condition, contents, 0)) {
+      keep(claim, load_word(contents, made.offset));
+    }
   }
   if (says.element_count == 0) return;
   std::uint64_t at = says.elements_at;
@@ -245,7 +237,9 @@ void TypingWorker::scan_part(std::span<const std::byte> contents,
   for (; at < to && at + says.element_bytes <= contents.size(); at += says.element_bytes) {
     for (std::uint32_t claim = says.element_first; claim < end; ++claim) {
       const Claim& made = work_.plan.claim(claim);
-      if (is_valid(made, contents, at)) keep(claim, load_word(contents, at + made.offset));
+      if (work_.rows.holds(made.condition, contents, at)) {
+        keep(claim, load_word(contents, at + made.offset));
+      }
     }
   }
 }

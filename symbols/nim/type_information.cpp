@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "attach/base/word.h"
+#include "symbols/nim/variants.h"
 #include "symbols/types/model_checks.h"
 
 namespace heapattach::nim {
@@ -185,13 +186,8 @@ class Description {
 
   TypeRef describe_enum(const TypeRecord& record) {
     const auto known = info_name(record.symbol);
-    const TypeRef ref = add(known ? known->name : fmt::format("(enum at {})", place(record)),
-                            Shape::Enumeration, record.bytes);
-    model_[ref].encoding = Encoding::Unsigned;
-    for (const FieldRecord& value : record.fields) {
-      model_[ref].enumerators.push_back({value.name, static_cast<std::int64_t>(value.offset)});
-    }
-    return ref;
+    const std::string name = known ? enum_name(*known) : fmt::format("(enum at {})", place(record));
+    return describe_values(model_, name, record);
   }
 
   TypeRef describe_sequence(const TypeRecord& record, int depth) {
@@ -215,11 +211,20 @@ class Description {
       members.push_back(
           {.name = {}, .offset = 0, .type = of(record.base, depth + 1), .is_base = true});
     }
+    const auto member_of = [&](const FieldRecord& field) {
+      return std::optional<Member>({field.name, field.offset, of(field.type, depth + 1)});
+    };
     for (const FieldRecord& field : record.fields) {
-      if (is_contested(field, record)) continue;
-      members.push_back({field.name, field.offset, of(field.type, depth + 1)});
+      if (field.branch == 0) members.push_back(*member_of(field));
     }
     model_[ref].members = std::move(members);
+    add_choices(model_, ref, record, member_of);
+    if (model_[ref].choice) return ref;
+    for (const FieldRecord& field : record.fields) {
+      if (field.branch == 0 || is_contested(field, record)) continue;
+      const Member member = *member_of(field);
+      model_[ref].members.push_back(member);
+    }
     return ref;
   }
 

@@ -33,6 +33,7 @@ constexpr std::uint64_t kLargestInstance = std::uint64_t{1} << 32;
 constexpr std::uint64_t kMostData = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostFields = 1024;
 constexpr int kDeepestNode = 16;
+constexpr std::uint64_t kAllOthers = ~std::uint64_t{0};
 
 // A copy of the data segments of modules.
 class Data {
@@ -143,7 +144,8 @@ class RecordSearch {
                       .kind = static_cast<std::uint8_t>(*kind & 0xff),
                       .base = *base,
                       .symbol = std::string(symbol),
-                      .fields = {}};
+                      .fields = {},
+                      .cases = {}};
     if (read_fields(*data_.word(at + kNode), record)) records_.emplace(at, std::move(record));
   }
 
@@ -161,11 +163,9 @@ class RecordSearch {
     if (!kind || !count || !sons || depth > kDeepestNode) return false;
     switch (*kind & 0xff) {
       case kSlot: return read_slot(node, branch, record);
-      case kList: return read_sons({*sons, *count, branch, false}, depth, record);
+      case kList: return read_sons({*sons, *count}, branch, depth, record);
       case kCase:
-        // There is one branch more than `count` says: the one for all values without their own.
-        return read_slot(node, branch, record) &&
-               read_sons({*sons, *count + 1, branch, true}, depth, record);
+        return read_slot(node, branch, record) && read_branches({*sons, *count}, depth, record);
       default: return false;
     }
   }
@@ -173,23 +173,52 @@ class RecordSearch {
   struct Sons {
     std::uint64_t at = 0;
     std::uint64_t count = 0;
-    std::uint32_t branch = 0;
-    bool are_branches = false;  // several values may have the same one, or none
   };
 
-  bool read_sons(const Sons& sons, int depth, TypeRecord& record) {
+  bool read_sons(const Sons& sons, std::uint32_t branch, int depth, TypeRecord& record) {
     if (sons.count > kMostFields) return false;
-    std::vector<std::uint64_t> seen;
     for (std::uint64_t i = 0; i < sons.count; ++i) {
       const auto son = data_.word(sons.at + i * kWordBytes);
-      if (!son || (*son == 0 && !sons.are_branches)) return false;
-      const bool is_read = std::find(seen.begin(), seen.end(), *son) != seen.end();
-      if (*son == 0 || is_read) continue;
-      seen.push_back(*son);
-      const std::uint32_t branch = sons.are_branches ? ++branches_ : sons.branch;
-      if (!read_node(*son, branch, depth + 1, record)) return false;
+      if (!son || *son == 0 || !read_node(*son, branch, depth + 1, record)) return false;
     }
     return true;
+  }
+
+  // A node for each value of the discriminator, which has just been read. Several values may have
+  // the same one. After them is the node for all values without a node of their own, if any.
+  bool read_branches(const Sons& sons, int depth, TypeRecord& record) {
+    if (sons.count > kMostFields) return false;
+    const auto others = data_.word(sons.at + sons.count * kWordBytes);
+    if (!others) return false;
+    const std::size_t number = record.cases.size();
+    record.cases.push_back({record.fields.size() - 1, {}});
+    std::vector<std::uint64_t> nodes;  // one for each branch
+    for (std::uint64_t value = 0; value <= sons.count; ++value) {
+      const auto own = data_.word(sons.at + value * kWordBytes);
+      if (!own) return false;
+      const std::uint64_t node = *own != 0 ? *own : *others;
+      if (node == 0) continue;
+      const auto known = std::find(nodes.begin(), nodes.end(), node);
+      const auto at = static_cast<std::size_t>(known - nodes.begin());
+      if (known == nodes.end()) {
+        nodes.push_back(node);
+        record.cases[number].branches.push_back({++branches_, {}});
+        if (!read_node(node, branches_, depth + 1, record)) return false;
+      }
+      const bool is_last = value == sons.count;
+      add_value(value, is_last ? kAllOthers : value, record.cases[number].branches[at].values);
+    }
+    return true;
+  }
+
+  static void add_value(std::uint64_t first,
+                        std::uint64_t last,
+                        std::vector<types::Choice::Range>& values) {
+    if (!values.empty() && values.back().last + 1 == first) {
+      values.back().last = last;
+    } else {
+      values.push_back({first, last});
+    }
   }
 
   bool read_slot(std::uint64_t node, std::uint32_t branch, TypeRecord& record) {

@@ -6,6 +6,7 @@
 
 #include "attach/memory/memory_reader.h"
 #include "symbols/elf/module.h"
+#include "symbols/types/type_model.h"
 
 // The type information that a Nim program keeps for itself at run time: a record for each type that
 // it allocates, and a tree of nodes for the fields of such a type. (Source: lib/system/hti.nim of
@@ -43,6 +44,16 @@ struct FieldRecord {
   std::uint32_t branch = 0;  // of a variant object: different branches may share memory; 0: in all
 };
 
+// What a `case` of an object type says: which branch the value of the discriminator chooses.
+struct CaseRecord {
+  struct Branch {
+    std::uint32_t branch = 0;  // as in FieldRecord
+    std::vector<types::Choice::Range> values;
+  };
+  std::size_t discriminator = 0;  // the index of the field
+  std::vector<Branch> branches;
+};
+
 struct TypeRecord {
   std::uint64_t at = 0;
   std::uint64_t bytes = 0;  // of an instance; of a pointer for references, sequences and strings
@@ -51,6 +62,7 @@ struct TypeRecord {
   std::uint64_t base = 0;  // the record of the base, the target or the element; 0: none
   std::string symbol;      // empty: the program has no symbols
   std::vector<FieldRecord> fields;
+  std::vector<CaseRecord> cases;  // one inside a branch comes after the one that it is inside of
 };
 
 // The type records of a program, ordered by address. Symbols name the records; without such

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "symbols/nim/variants.h"
+
 namespace heapattach::nim {
 
 namespace {
@@ -20,6 +22,7 @@ using types::TypeRef;
 constexpr std::string_view kObject = "struct tyObject_";
 constexpr std::string_view kSequence = "struct tySequence__";
 constexpr std::string_view kTuple = "struct tyTuple__";
+constexpr std::string_view kEnum = "enum tyEnum_";
 constexpr std::string_view kSuper = "Sup";
 constexpr std::string_view kRoot = "struct RootObj";
 constexpr std::string_view kAnySequence = "struct TGenericSeq";
@@ -120,6 +123,14 @@ class Shown {
                         ? found->name
                         : fmt::format("{} ({})", found->name, found->hash.substr(0, kShort));
     }
+    for (TypeRef ref = 0; ref < model_.types().size(); ++ref) {
+      const std::string_view whole = type_of_branch(model_[ref].name);
+      const auto found = whole.empty() ? names_.end() : names_.find(model_.find(whole));
+      if (found != names_.end()) names_[ref] = std::string(found->second);
+      const std::string_view name = model_[ref].name;
+      if (!name.starts_with(kEnum)) continue;
+      if (auto values = split(name.substr(kEnum.size()), "")) names_[ref] = std::move(values->name);
+    }
     const TypeRef text = model_.find(kString);
     // Overrides any other type with this name.
     if (text != types::kNoType && !names_.empty()) names_[text] = kShownString;
@@ -189,6 +200,10 @@ std::optional<TypeName> info_name(std::string_view symbol) {
   symbol.remove_prefix(3);
   symbol.remove_suffix(1);
   return split(symbol, "58objecttype");
+}
+
+std::string enum_name(const TypeName& name) {
+  return fmt::format("{}{}__{}", kEnum, name.name, name.hash);
 }
 
 std::string hash_of_record(std::uint64_t at, const Modules& modules) {

@@ -31,6 +31,9 @@ struct TypeName {
 // symbols have no capitals: "session".
 [[nodiscard]] std::optional<TypeName> info_name(std::string_view symbol);
 
+// The name in a model for an enumeration, which shown_names() translates.
+[[nodiscard]] std::string enum_name(const TypeName& name);
+
 // Marks members named "Sup" as base types, so that a derived type has the base's members: "name"
 // instead of "Sup.name". Returns whether the model has any base types.
 bool describe_bases(types::TypeModel& model);

@@ -21,8 +21,8 @@ namespace heapattach::types {
 //     enumerator: name value:64
 //     global: name type:32 address:64
 //
-// known_from and the results of make_sound() are not written. The other fields of a Variable are
-// for locals only.
+// known_from, choices and the results of make_sound() are not written. The other fields of a
+// Variable are for locals only.
 [[nodiscard]] std::vector<std::byte> to_bytes(const TypeModel& model);
 
 // Accepts any bytes. Returns Malformed if they are not a model. The result must still pass

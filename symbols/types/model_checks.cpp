@@ -82,6 +82,9 @@ void check_refs(TypeModel& model) {
     check(model[at].target);
     for (Member& member : model[at].members) check(member.type);
     for (VirtualBase& base : model[at].virtual_bases) check(base.type);
+    if (model[at].choice) {
+      for (Choice::Branch& branch : model[at].choice->branches) check(branch.type);
+    }
     if (model[at].bytes > kLargestType) model[at].bytes = std::nullopt;
   }
   for (Variable& variable : model.globals) check(variable.type);
@@ -161,6 +164,8 @@ void merge(TypeModel& into, const TypeModel& from) {
     ours.target = translated(ours.target);
     for (Member& member : ours.members) member.type = translated(member.type);
     for (VirtualBase& base : ours.virtual_bases) base.type = translated(base.type);
+    if (!ours.choice) continue;
+    for (Choice::Branch& branch : ours.choice->branches) branch.type = translated(branch.type);
   }
   for (Variable variable : from.globals) {
     variable.type = translated(variable.type);

@@ -55,6 +55,22 @@ struct Enumerator {
   std::int64_t value = 0;
 };
 
+// A number in a struct that chooses the struct's further members. An instance whose number is in no
+// branch has no further members that are known.
+struct Choice {
+  struct Range {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+  };
+  struct Branch {
+    std::vector<Range> numbers;
+    TypeRef type = kNoType;  // the struct with all members that it has then; may choose again
+  };
+  std::uint64_t offset = 0;  // of the number, which is unsigned
+  std::uint64_t bytes = 0;
+  std::vector<Branch> branches;
+};
+
 struct Type {
   // The name in the notation of its language, which is the same from every source and unit:
   // "Hash(String, Session)", "struct node", "ns::Order<int>", "struct node *", "int[4]", "(struct
@@ -72,6 +88,7 @@ struct Type {
   // functions.
   bool has_header = false;
   std::vector<Member> members;             // of structs and unions, by offset
+  std::optional<Choice> choice;            // of structs: `members` are those of all instances
   std::vector<VirtualBase> virtual_bases;  // those that the class itself declares
   bool has_virtual_bases = false;          // the class or a base has some; set by make_sound()
   std::vector<Enumerator> enumerators;     // by value

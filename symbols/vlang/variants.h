@@ -13,8 +13,9 @@ namespace heapattach::vlang {
 // variants as members, and those whose numbers are known as enumerators of the same names.
 [[nodiscard]] bool is_of_variants(const types::Type& type);
 
-// Where the number is, from the pointer to the value.
+// Where the number is, from the pointer to the value, and its size.
 inline constexpr std::uint64_t kVariantAt = 8;
+inline constexpr std::uint64_t kVariantBytes = 4;
 
 // Adds the numbers that can be found to the types of a model that describe() has changed. In
 // optimised programs, the code that makes the values of sum types is part of other functions, and

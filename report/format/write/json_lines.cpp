@@ -1,5 +1,6 @@
 #include "report/format/write/json_lines.h"
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -106,7 +107,14 @@ JsonRecord header_record(const Snapshot& snapshot) {
   return record;
 }
 
-JsonRecord type_record(const snapshot::Type& type) {
+// A type, and the fields of all rows that have its name.
+struct NamedType {
+  const snapshot::Type* type = nullptr;
+  std::vector<snapshot::Type::Field> fields;
+};
+
+JsonRecord type_record(const NamedType& named) {
+  const snapshot::Type& type = *named.type;
   JsonRecord record("type");
   record.text("name", type.name);
   if (std::string name = short_type_name(type.name); name != type.name) record.text("short", name);
@@ -116,9 +124,9 @@ JsonRecord type_record(const snapshot::Type& type) {
   record.text_unless_empty("guess", type.guess);
   record.lossy_if(type.is_lossy);
   record.list_unless_empty("known_from", type.known_from);
-  if (!type.fields.empty()) {
+  if (!named.fields.empty()) {
     record.open_list("fields");
-    for (const snapshot::Type::Field& field : type.fields) {
+    for (const snapshot::Type::Field& field : named.fields) {
       JsonRecord inner;
       inner.text("name", field.name);
       inner.number("offset", field.offset);
@@ -173,18 +181,35 @@ JsonRecord root_record(const Snapshot& snapshot, const snapshot::Root& root) {
   return record;
 }
 
+void add_fields(const snapshot::Type& type, std::vector<snapshot::Type::Field>& fields) {
+  for (const snapshot::Type::Field& field : type.fields) {
+    const bool is_known = std::any_of(fields.begin(), fields.end(), [&](const auto& known) {
+      return known.offset == field.offset && known.name == field.name;
+    });
+    if (!is_known) fields.push_back(field);
+  }
+  std::stable_sort(fields.begin(), fields.end(),
+                   [](const auto& a, const auto& b) { return a.offset < b.offset; });
+}
+
 // If several rows have one name, such as the entries and the indices of a hash, the most
-// informative one: the first with fields, otherwise the first.
-std::vector<const snapshot::Type*> one_of_each_name(const std::vector<snapshot::Type>& types) {
-  std::vector<const snapshot::Type*> chosen;
+// informative one: the first with fields, otherwise the first. Rows of one size may be those of a
+// structure whose fields differ from instance to instance.
+std::vector<NamedType> one_of_each_name(const std::vector<snapshot::Type>& types) {
+  std::vector<NamedType> chosen;
   std::unordered_map<std::string_view, std::size_t> by_name;
   for (const snapshot::Type& type : types) {
     if (type.name.empty()) continue;
     const auto [at, is_new] = by_name.try_emplace(type.name, chosen.size());
     if (is_new) {
-      chosen.push_back(&type);
-    } else if (chosen[at->second]->fields.empty() && !type.fields.empty()) {
-      chosen[at->second] = &type;
+      chosen.push_back({&type, type.fields});
+      continue;
+    }
+    NamedType& known = chosen[at->second];
+    if (known.fields.empty() && !type.fields.empty()) {
+      known = {&type, type.fields};
+    } else if (known.type->instance_bytes == type.instance_bytes) {
+      add_fields(type, known.fields);
     }
   }
   return chosen;
@@ -192,7 +217,7 @@ std::vector<const snapshot::Type*> one_of_each_name(const std::vector<snapshot::
 
 Result<void> write_head(const Snapshot& snapshot, RecordWriter& out) {
   HA_TRY(out.add(header_record(snapshot)));
-  for (const auto* type : one_of_each_name(snapshot.types)) HA_TRY(out.add(type_record(*type)));
+  for (const auto& type : one_of_each_name(snapshot.types)) HA_TRY(out.add(type_record(type)));
   for (const auto& thread : snapshot.threads) HA_TRY(out.add(thread_record(snapshot, thread)));
   FiberFrames frames(snapshot);
   for (const auto& fiber : snapshot.fibers) {

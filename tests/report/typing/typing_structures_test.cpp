@@ -39,6 +39,87 @@ TEST_CASE(
   CHECK(heap.row_at(first).typed_by == TypedBy::Referrer);
 }
 
+// struct shape { long kind; case kind of 1: struct node *node; 2: long number; }, and what the last
+// branch chooses: 3: if more is 7, struct node *inner.
+struct ShapeHeap : ListHeap {
+  ShapeHeap() {
+    const types::Member kind{"kind", 0, number};
+    shape = build.structure("struct shape", 24, {kind});
+    const auto node_branch = build.structure("branch 1", 24, {kind, {"node", 8, pointer}});
+    const auto number_branch = build.structure("branch 2", 24, {kind, {"number", 8, number}});
+    const types::Member more{"more", 8, number};
+    const auto last = build.structure("branch 3", 24, {kind, more});
+    const auto inner = build.structure("branch 4", 24, {kind, more, {"inner", 16, pointer}});
+    build.model[last].choice = {8, 8, {{{{7, 7}}, inner}}};
+    build.model[shape].choice = {
+        0, 8, {{{{1, 1}}, node_branch}, {{{2, 2}}, number_branch}, {{{3, 3}, {5, 9}}, last}}};
+    shapes = build.pointer(shape);
+  }
+
+  RemoteAddr put_shape(RemoteAddr at, std::uint64_t kind, std::uint64_t first, RemoteAddr second) {
+    fake.put(at, kind);
+    fake.put(at + 8, first);
+    fake.put(at + 16, second);
+    return at;
+  }
+
+  types::TypeRef shape = 0;
+  types::TypeRef shapes = 0;
+};
+
+TEST_CASE("a number in a structure chooses which pointers it has, and what they are called") {
+  ShapeHeap heap;
+  const RemoteAddr node = heap.object(32);
+  const RemoteAddr inner = heap.object(32);
+  const RemoteAddr hidden = heap.object(32);
+  const RemoteAddr first = heap.put_shape(heap.object(32), 1, node.value, {});
+  const RemoteAddr second = heap.put_shape(heap.object(32), 2, hidden.value, {});
+  const RemoteAddr third = heap.put_shape(heap.object(32), 5, 7, inner);
+  const RemoteAddr fourth = heap.put_shape(heap.object(32), 5, 6, hidden);
+  const RemoteAddr fifth = heap.put_shape(heap.object(32), 4, hidden.value, {});
+  heap.global("first", heap.shapes, 0, first);
+  heap.global("second", heap.shapes, 8, second);
+  heap.global("third", heap.shapes, 16, third);
+  heap.global("fourth", heap.shapes, 24, fourth);
+  heap.global("fifth", heap.shapes, 32, fifth);
+  heap.join();
+  for (const RemoteAddr at : {first, second, third, fourth, fifth}) {
+    CHECK(heap.type_at(at) == "struct shape");
+  }
+  CHECK(heap.type_at(node) == "struct node");
+  CHECK(heap.type_at(inner) == "struct node");
+  CHECK(heap.type_at(hidden) == "(unknown)");
+  CHECK(heap.keys_at(first) == "node");
+  CHECK(heap.keys_at(second).empty());
+  CHECK(heap.keys_at(third) == "inner");
+  CHECK(heap.keys_at(fourth) == "+16");
+  CHECK(heap.keys_at(fifth) == "+8");
+}
+
+TEST_CASE("a number in each element chooses which pointers the element has") {
+  ShapeHeap heap;
+  const RemoteAddr node = heap.object(32);
+  const RemoteAddr inner = heap.object(32);
+  const RemoteAddr hidden = heap.object(32);
+  const RemoteAddr array = heap.object(96);
+  heap.put_shape(array, 2, hidden.value, {});
+  heap.put_shape(array + 24, 1, node.value, {});
+  heap.put_shape(array + 48, 3, 7, inner);
+  heap.put_shape(array + 72, 3, 6, hidden);
+  SUBCASE("the elements are all that the object contains") {
+    heap.global("shapes", heap.shapes, 0, array);
+  }
+  SUBCASE("the elements are members of a structure") {
+    const auto four = heap.build.array(heap.shape, 4);
+    const auto owner = heap.build.structure("struct owner", 96, {{"shapes", 0, four}});
+    heap.global("owner", heap.build.pointer(owner), 0, array);
+  }
+  heap.join();
+  CHECK(heap.type_at(node) == "struct node");
+  CHECK(heap.type_at(inner) == "struct node");
+  CHECK(heap.type_at(hidden) == "(unknown)");
+}
+
 TEST_CASE("an object that may be of a derived type is shown as one that may be") {
   TypedHeap heap;
   const auto number = heap.build.number("long", 8);

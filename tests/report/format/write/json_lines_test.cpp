@@ -235,6 +235,24 @@ TEST_CASE("of several rows of one name the first with fields makes the type's re
   CHECK(lines[1].find("@user") != std::string::npos);
 }
 
+TEST_CASE("a type whose fields differ from instance to instance has all of them in its record") {
+  SnapshotBuilder build;
+  for (const char* const field : {"text", "item", "text"}) {
+    build.type("Variant");
+    auto& type = build.snapshot.types.back();
+    type.instance_bytes = 16;
+    type.fields = {{"kind", "int", 0, 8}, {field, "string", 8, 8}};
+  }
+  const auto lines = lines_of(written(build.snapshot));
+  REQUIRE(lines.size() == 3);
+  const std::size_t text = lines[1].find(R"("text")");
+  CHECK(text != std::string::npos);
+  CHECK(lines[1].find(R"("item")") > text);
+  CHECK(lines[1].find(R"("item")") != std::string::npos);
+  CHECK(lines[1].find(R"("text")", text + 1) == std::string::npos);
+  CHECK(lines[1].find(R"("kind")") == lines[1].rfind(R"("kind")"));
+}
+
 TEST_CASE("the header has the typed bytes by source") {
   SnapshotBuilder build;
   build.snapshot.header.typed = TypedBytes{10, 20, 30, 40};
