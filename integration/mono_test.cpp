@@ -532,6 +532,28 @@ TEST_CASE("a Mono program's file that was changed while it ran gives its objects
   }
 }
 
+TEST_CASE("a Mono whose library was overwritten is named in a warning") {
+  const std::string library = "/usr/lib/mono/4.5/mscorlib.dll";
+  if (::access("/usr/bin/mono-boehm", X_OK) != 0 || !is_target_built("edited_mono")) return;
+  if (::access(library.c_str(), R_OK) != 0) return print_skip("no " + library);
+  const TemporaryDirectory directory;
+  write_text(directory.file("mscorlib.dll"), read_text(library));
+  ChildProcess child({"/usr/bin/env", "MONO_PATH=" + directory.path(), "/usr/bin/mono-boehm",
+                      target_path("edited_mono")});
+  while (child.read_line(seconds(120)).value_or("ready") != "ready") {
+  }
+  const std::string pid = fmt::format("{}", child.pid());
+  constexpr std::string_view kWarning = "warning: the classes of Mono cannot be read";
+  const ToolRun whole = run_tool({"count", pid});
+  CHECK(whole.status == 0);
+  CHECK_FALSE(has(whole.errors, std::string(kWarning)));
+  Edited::copy("edited_mono_other", directory.file("mscorlib.dll"));
+  const ToolRun changed = run_tool({"count", pid});
+  CAPTURE(changed.output);
+  CHECK(changed.status == 7);  // some of Mono's roots are unknown
+  CHECK(has(changed.errors, std::string(kWarning)));
+}
+
 TEST_CASE("a Mono program's file that has the same contents keeps its names, however new it is") {
   if (::access("/usr/bin/mono-boehm", X_OK) != 0 || !is_target_built("edited_mono")) return;
   Edited edited;

@@ -34,6 +34,19 @@ void warn_of_names(const TakeOptions& options, const Opened& target) {
   }
 }
 
+// Warns if a Mono program is read like one in C. The names of Mono's own classes, by which it is
+// recognised, are in the pages of its library.
+void warn_of_mono(const TakeOptions& options, const Target& target) {
+  const bool is_mono = target.modules.find_symbol("mono_get_root_domain").has_value();
+  if (!is_mono || target.runtimes.mono || target.collected() == nullptr) return;
+  options.request.warn(fmt::format(
+      "warning: the classes of Mono cannot be read, so its objects have no names and some of its "
+      "roots are missing: {}",
+      target.core ? "a core file lacks the pages of mscorlib.dll"
+                  : "mscorlib.dll was overwritten after Mono had loaded it, or Mono is still "
+                    "starting, or its release is unknown"));
+}
+
 // Whether to search for another kind of heap if the process does not have this one.
 bool may_look_further(const TakeOptions& options, const Opened& target) {
   if (!options.heap.is_auto()) return true;
@@ -295,6 +308,7 @@ Result<std::unique_ptr<Target>> Target::learn(const TakeOptions& options) {
   }
   report_findings(options, **target);
   warn_of_names(options, **target);
+  warn_of_mono(options, **target);
   return target;
 }
 
