@@ -123,9 +123,15 @@ TEST_CASE(
   CHECK(count.objects.at("Pair") == truth.at("pairs"));
   CHECK(count.objects.at("JsonNodeObj") == truth.at("nodes"));
 
-  CHECK(path_to("Item[price == 1]", target.pid()).find("data[2] → item") != std::string::npos);
-  CHECK(path_to("Item[price == 3]", target.pid()).find("data[3] → items → data[1]") !=
-        std::string::npos);
+  const std::string in_item = path_to("Item[price == 1]", target.pid());
+  CAPTURE(in_item);
+  CHECK(in_item.find(" data[2] → ") != std::string::npos);
+  CHECK(in_item.find(" item → ") != std::string::npos);
+  const std::string in_items = path_to("Item[price == 3]", target.pid());
+  CAPTURE(in_items);
+  CHECK(in_items.find(" data[3] → ") != std::string::npos);
+  CHECK(in_items.find(" items → ") != std::string::npos);
+  CHECK(in_items.find(" data[1] → ") != std::string::npos);
   const TemporaryDirectory directory;
   const std::string file = directory.file("heap.jsonl");
   const std::string pid = fmt::format("{}", target.pid());
