@@ -110,7 +110,7 @@ Result<Plan> make_plan(const Process& target,
 // Prepares a new clone before it costs any memory, and lets it go to sleep.
 Result<Process> prepare(pid_t born, RemoteControl& control) {
   HA_TRY(control.offer_to_oom_killer(born));
-  Process process = HA_TRY(Process::open(born));
+  Process process = HA_TRY(Process::open_copy(born));
   HA_TRY(control.detach(born));
   return process;
 }

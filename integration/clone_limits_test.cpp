@@ -155,6 +155,18 @@ TEST_CASE("a process with huge pages of its own is not copied") {
   CHECK(harm_done_to(worker) == "");
 }
 
+TEST_CASE("a clone is made of a program that must allow that its own file is opened") {
+  LiveTarget target("guards_opens");
+  if (target.greeting().at("guards") == 0) {
+    print_skip("fanotify needs root");
+    return;
+  }
+  const ToolRun run =
+      run_tool({"leaks", "--snapshot", "clone", "--timeout", "30", std::to_string(target.pid())});
+  CHECK_MESSAGE(run.status == 0, run.errors);
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
 // The kernel must not be left to choose a victim. While the clone that it has chosen is dying, its
 // next check would see neither that clone nor the freed memory, and might choose the target: it did
 // in 3 of 12 runs on a busy machine.

@@ -124,6 +124,18 @@ TEST_CASE("a report on leaks says what was not searched for references") {
   CHECK(run.status == 0);
   CHECK(run.output.starts_with("7 objects leaked, "));
   CHECK(run.output.find("what was not searched: requests of io_uring, 16.") != std::string::npos);
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("heap.jsonl");
+  REQUIRE(run_tool({"--all", "-o", file, pid_of(target)}).status == 0);
+  const ToolRun saved = run_tool({"leaks", file});
+  CHECK(saved.output.find("what was not searched: requests of io_uring, 16.") != std::string::npos);
+  // By default, neither the kernel nor gcore puts shared memory that has a name into a core file.
+  const ToolRun gcore =
+      run_in_shell("gcore -o \"$1/core\" \"$2\" </dev/null", {directory.path(), pid_of(target)});
+  REQUIRE_MESSAGE(gcore.status == 0, gcore.errors);
+  const ToolRun core = run_tool({"leaks", directory.file("core." + pid_of(target))});
+  CHECK_MESSAGE(core.output.find(" of shared memory\n") != std::string::npos, core.output,
+                core.errors);
   LiveTarget secretive("held_elsewhere", {"secret"});
   const ToolRun secret = run_tool({"leaks", pid_of(secretive)});
   INFO(secret.errors, secret.output);

@@ -1,6 +1,7 @@
 #include "attach/core/core_map.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,9 @@ struct FileFacts {
   std::size_t parts = 0;
   std::optional<bool> is_elf;
 };
+
+// Paths of memory that is shared.
+constexpr std::array<std::string_view, 4> kShared = {"/dev/shm/", "/dev/zero", "/memfd:", "/SYSV"};
 
 void drop_overlaps(std::vector<CoreMappedFile>& files) {
   std::stable_sort(files.begin(), files.end(),
@@ -65,12 +69,13 @@ class MapMaker {
     const bool is_of_file = file != files_.end() && file->range.start <= segment.range.start &&
                             segment.range.end() <= file->range.end();
     if (is_of_file) set_file(*file, mapping);
+    const bool has_nothing = is_of_file && mapping.writable && segment.stored == 0;
+    if (has_nothing && !is_program(*file)) mapping.is_private = false;
     mappings_.push_back(std::move(mapping));
   }
 
   // The parts of a file that no segment describes.
   void add_gaps(const CoreMappedFile& file) {
-    const FileFacts& facts = facts_.at(file.path);
     RemoteAddr at = file.range.start;
     auto next = std::partition_point(segments_.begin(), segments_.end(),
                                      [at](const auto& one) { return one.range.end() <= at; });
@@ -81,7 +86,7 @@ class MapMaker {
         Mapping mapping;
         mapping.range = {at, end - at};
         mapping.readable = true;
-        mapping.executable = facts.is_elf.value_or(facts.parts > 1);
+        mapping.executable = is_program(file);
         set_file(file, mapping);
         mappings_.push_back(std::move(mapping));
       }
@@ -91,6 +96,13 @@ class MapMaker {
     }
   }
 
+  [[nodiscard]] bool is_program(const CoreMappedFile& file) const {
+    const FileFacts& facts = facts_.at(file.path);
+    return facts.is_elf.value_or(facts.parts > 1);
+  }
+
+  // A core file does not say what is shared. Some names do; so does it that the core has nothing of
+  // what the program could write to: it would have the pages of its own.
   void set_file(const CoreMappedFile& file, Mapping& mapping) const {
     mapping.file_offset = file.file_offset + (mapping.range.start - file.range.start);
     mapping.device = 1;
@@ -98,6 +110,9 @@ class MapMaker {
     mapping.path = file.path;
     mapping.is_deleted = file.path.ends_with(kDeleted);
     if (mapping.is_deleted) mapping.path.resize(mapping.path.size() - kDeleted.size());
+    mapping.is_private = std::none_of(kShared.begin(), kShared.end(), [&](std::string_view one) {
+      return mapping.path.starts_with(one);
+    });
   }
 
   std::span<const CoreSegment> segments_;

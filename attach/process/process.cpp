@@ -80,6 +80,12 @@ Result<std::string> read_of_thread(const Process& process, pid_t tid, std::strin
 }  // namespace
 
 Result<Process> Process::open(pid_t pid) {
+  Process process = HA_TRY(open_copy(pid));
+  HA_TRY(check_is_64_bit(process));
+  return process;
+}
+
+Result<Process> Process::open_copy(pid_t pid) {
   if (pid < 1) return unsupported(fmt::format("{} is not a process id", pid));
   if (pid == getpid() || pid == guardian_pid()) {
     return unsupported("heapattach cannot attach to itself");
@@ -111,7 +117,6 @@ Result<Process> Process::open(pid_t pid) {
   // The directory may have been opened just after the number was reused; the descriptor opened
   // first is dead then.
   if (!process.is_alive()) return Error{ErrorKind::Gone, fmt::format("process {} exited", pid)};
-  HA_TRY(check_is_64_bit(process));
   return process;
 }
 

@@ -32,6 +32,9 @@ class Process {
   // Gone if there is no such process or it is a zombie; Unsupported for a kernel thread, a 32-bit
   // program, a thread id or ourselves; Denied if /proc hides it from us.
   static Result<Process> open(pid_t pid);
+  // A copy of a process that was opened. Opens no file but the kernel's: opening the program's may
+  // have to wait for the original, which is stopped meanwhile.
+  static Result<Process> open_copy(pid_t pid);
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   [[nodiscard]] std::uint64_t start_ticks() const noexcept { return start_ticks_; }

@@ -26,7 +26,8 @@ struct Heap {
   std::optional<std::uint64_t> unmapped_bytes;
   // The bytes of objects that nothing reachable references, for a heap that is not collected.
   std::optional<std::uint64_t> leaked_bytes;
-  // More numbers, and a line about them for people. Saved snapshots do not have these.
+  // More numbers, and a line about them for people. Saved snapshots have only what was not
+  // searched.
   std::vector<heap::Fact> facts;
   std::string remark;
   bool is_lossy = false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -17,5 +18,7 @@ inline constexpr std::string_view kUnsearchedShared = "unsearched_shared_bytes";
 inline constexpr std::string_view kRequestQueues = "request_queues";  // instances of io_uring
 inline constexpr std::string_view kAioContexts = "aio_contexts";      // of io_setup(2)
 inline constexpr std::string_view kUnsearchedFiles = "unsearched_descriptors";  // of epoll, pipes …
+inline constexpr std::array kUnsearched = {kUnsearchedShared, kRequestQueues, kAioContexts,
+                                           kUnsearchedFiles};
 
 }  // namespace heapattach::heap

@@ -59,6 +59,11 @@ bool read_heap(JsonCursor& json, snapshot::Heap& out) {
     if (key == "unmapped_bytes") return read_number(json, out.unmapped_bytes);
     if (key == "leaked_bytes") return read_number(json, out.leaked_bytes);
     if (key == "lossy") return json.boolean(out.is_lossy);
+    const auto& saved = heap::kUnsearched;
+    const auto* const fact = std::find(saved.begin(), saved.end(), key);
+    if (fact != saved.end())
+      return read_number(json,
+                         out.facts.emplace_back(heap::Fact{.key = *fact, .words = {}}).number);
     return json.skip();
   });
 }

@@ -57,6 +57,12 @@ JsonRecord heap_record(const snapshot::Heap& heap) {
   record.number("free_bytes", heap.free_bytes);
   record.number("unmapped_bytes", heap.unmapped_bytes);
   record.number("leaked_bytes", heap.leaked_bytes);
+  for (const heap::Fact& fact : heap.facts) {
+    const auto& saved = heap::kUnsearched;
+    if (std::find(saved.begin(), saved.end(), fact.key) != saved.end()) {
+      record.number(fact.key, fact.number);
+    }
+  }
   record.lossy_if(heap.is_lossy);
   return record;
 }

@@ -96,7 +96,8 @@ std::vector<HeapPart> parts_of(const HeapAccount& heap) {
   }
   for (const heap::Fact& fact : heap.facts) parts.push_back({fact.number, fact.words, fact.key});
   // A saved snapshot does not say which parts the free bytes have.
-  const bool has_facts = !heap.facts.empty();
+  const bool has_facts = std::any_of(heap.facts.begin(), heap.facts.end(),
+                                     [](const heap::Fact& fact) { return !fact.words.empty(); });
   parts.push_back({heap.free, has_facts ? std::string_view() : kind.free, "free_bytes"});
   parts.push_back(
       {heap.unmapped, has_facts ? std::string_view() : kind.unmapped, "unmapped_bytes"});
