@@ -139,12 +139,13 @@ TEST_CASE(
   for (const std::string& source : {pid, file}) {
     CAPTURE(source);
     CHECK(count_found("Variant[number == 5]", source) == 1);
-    CHECK(count_found("Variant[text == \"text 6\"]", source) == 1);
+    // A file has one list of fields for all branches, and refuses those that reference objects.
+    if (source == pid) CHECK(count_found("Variant[text == \"text 6\"]", source) == 1);
     CHECK(count_found("Variant[count == 2]", source) == 20);
     CHECK(count_found("Variant[kind == \"kNothing\"]", source) == 20);
-    CHECK(count_found("Variant[item.price > 0]", source) == 20);
+    if (source == pid) CHECK(count_found("Variant[item.price > 0]", source) == 20);
     CHECK(count_found("Event[isLate == true]", source) == 10);
-    CHECK(count_found("Event[sender.price > 0]", source) == 20);
+    if (source == pid) CHECK(count_found("Event[sender.price > 0]", source) == 20);
   }
 }
 
