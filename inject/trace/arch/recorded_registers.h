@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "inject/trace/arch/layout.h"
 
@@ -22,7 +23,8 @@ inline std::array<RecordedRegister, 5> recorded_registers(const RingRecord& reco
 #else
 inline auto recorded_registers(const RingRecord& record) {
   constexpr std::size_t kX19 = 19;
-  std::array<RecordedRegister, std::size(record.x19_to_x28)> registers{};
+  constexpr std::size_t kCount = std::extent_v<decltype(RingRecord::x19_to_x28)>;
+  std::array<RecordedRegister, kCount> registers{};
   for (std::size_t i = 0; i < registers.size(); ++i) {
     registers.at(i) = {kX19 + i, record.x19_to_x28[i]};
   }
