@@ -23,7 +23,7 @@ struct CallRules {
   bool has_landlock = false;  // the kernel then checks again which file is opened
 };
 
-// What the rules ask about the clone's files.
+// Answers the rules' questions about the clone's files.
 class CalledFiles {
  public:
   struct OpenFile {
@@ -50,7 +50,7 @@ class CalledFiles {
 // The system calls that are allowed with any arguments.
 [[nodiscard]] std::span<const int> free_calls();
 
-// What the rules need to know about a stopped clone.
+// The facts about a stopped clone on which the rules depend.
 struct CallingClone {
   const MemoryReader& memory;
   const CalledFiles& files;

@@ -35,7 +35,7 @@ struct Candidate {
 // The places where the stub could be written (find_paddings()).
 using Stubs = std::span<const RemoteAddr>;
 
-// What is needed to borrow a thread of a frozen process.
+// The inputs for borrowing a thread of a frozen process.
 struct BorrowFrom {
   RemoteControl& control;
   const Process& process;

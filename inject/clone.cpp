@@ -49,7 +49,7 @@ struct Newborn {
   pid_t number = 0;  // its pid in the target's view
 };
 
-// What is decided about the clone before the target is frozen.
+// Decisions about the clone that are made before the target is frozen.
 struct Plan {
   const Process& target;
   MemoryMap map;

@@ -369,7 +369,7 @@ TEST_CASE("a Mono thread in Monitor.Wait waits for a pulse of its object, and ho
 
 namespace {
 
-// What the threads of a process wait for, by their names, as far as it is known.
+// The known waits of a process's threads, by the names of the threads.
 std::map<std::string, std::string> awaited_by(const std::string& pid) {
   const ToolRun run = run_tool({"stacks", "--json", pid});
   simdjson::dom::parser parser;
@@ -459,7 +459,7 @@ class Edited {
   [[nodiscard]] std::string file() const { return directory_.file("edited.exe"); }
   [[nodiscard]] std::string other() const { return directory_.file("other.exe"); }
   [[nodiscard]] std::string pid() const { return fmt::format("{}", child_->pid()); }
-  // What is shown in place of the class's and the method's name.
+  // Tokens stand in for the names of the class and the method.
   [[nodiscard]] std::string class_token() const { return "(type " + class_ + " of edited.exe)"; }
   [[nodiscard]] std::string method_token() const {
     return "(method " + method_ + " of edited.exe)";

@@ -83,7 +83,7 @@ TEST_CASE("without debug information, Nim's own type information names objects")
 
 namespace {
 
-// What `why` says of the only object that an expression finds.
+// The answer of `why` about the only object that an expression finds.
 std::string path_to(const std::string& expression, pid_t pid) {
   const std::string target = fmt::format("{}", pid);
   const ToolRun found = run_tool({"-q", "find", expression, target});

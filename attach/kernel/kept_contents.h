@@ -16,7 +16,7 @@ namespace heapattach {
 // The bytes in a pipe, which stay there. Empty if it is none, or cannot be opened.
 [[nodiscard]] std::vector<std::byte> pipe_contents(const Process& process, const std::string& name);
 
-// What tells files apart: a file system numbers its files without regard to others.
+// Identifies a file: each file system numbers its files by itself, so both numbers are needed.
 struct FileId {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;

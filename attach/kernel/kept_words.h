@@ -28,7 +28,7 @@ struct KeptByKernel {
   std::vector<KeptWords> words;
   std::uint64_t request_queues = 0;        // instances of io_uring: their requests are not shown
   std::uint64_t left_out_descriptors = 0;  // for lack of time
-  // Of shared memory: over the limit, or in files that could not be opened.
+  // Shared memory that is over the limit, or in files that could not be opened.
   std::uint64_t left_out_bytes = 0;
 };
 

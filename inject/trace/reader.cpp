@@ -123,7 +123,7 @@ pid_t reader_of(const Process& target,
   if (remains.head && start_of(remains.head->tool) != 0 &&
       start_of(remains.head->tool) == remains.head->tool_start) {
     const auto tool = static_cast<pid_t>(remains.head->tool);
-    // Of another user's process, we may see only the name.
+    // The name may be all that we can see of another user's process.
     if (is_reader(tool, *ring, maps).value_or(is_named_as_we(remains.head->tool))) return tool;
   }
   std::error_code none;

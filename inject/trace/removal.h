@@ -15,7 +15,7 @@ namespace heapattach::trace {
 // The name of the shared memory in the maps of the target, by which a later run finds it.
 inline constexpr char kRingName[] = "heapattach-ring";
 
-// What a trace has put into a process.
+// The things that a trace has put into a process.
 struct Remains {
   std::optional<BlobHead> head;  // nothing if its pages are not there
   Range code;                    // with the control pages
@@ -40,7 +40,7 @@ struct Removed {
   std::chrono::nanoseconds stopped{};  // all stops together
 };
 
-// What to remove.
+// The things to remove.
 struct RemovalOf {
   // The address of the code that may be removed: another run's stays. 0: no code, only `files`.
   std::optional<std::uint64_t> code = std::nullopt;  // nothing: any code that is found
